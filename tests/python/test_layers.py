@@ -54,7 +54,7 @@ LAYERS = {
         host
     """,
     "net": """
-        clock socket waker
+        clock interface socket waker
         busy_poll files
         error report
         endpoint

@@ -5,29 +5,12 @@ use std::net::SocketAddr;
 use anabranch_transport::Stats;
 
 use crate::Manifest;
-use crate::session::{Failure, Narrow, Outcome};
+use crate::session::{Delivery, Failure, Narrow, Outcome};
 use crate::wire::{Object as Wanted, Refusal};
 
 /// A session of a host. IDs are never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(pub(crate) u64);
-
-/// How symbols reach a receiver of an object that goes to several.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Delivery {
-    /// By the group again, after copies.
-    Group,
-    /// As copies by unicast: what is sent to the group does not reach the receiver.
-    Copies,
-    /// By unicast, at its own pace: it held the others back, or came when there was nothing left to join.
-    Alone,
-    /// With the others from now on: it came when they had part of the object already, and is sent that part afterwards, by unicast.
-    Late {
-        /// Bytes of that part.
-        missed: u64,
-    },
-}
 
 /// An event.
 #[derive(Debug)]
@@ -127,4 +110,16 @@ pub enum HostEvent {
         /// Bytes of the datagrams that it has sent, counted once for each destination address: to a group, once.
         sent_bytes: u64,
     },
+}
+
+impl HostEvent {
+    /// What a session has found out about a path, if the event says that.
+    pub(crate) fn narrow(&self) -> Option<Narrow> {
+        match self {
+            Self::Narrow(narrow)
+            | Self::Failed(Failure::Narrow(narrow))
+            | Self::Receiver { outcome: Outcome::Failed(Failure::Narrow(narrow)), .. } => Some(*narrow),
+            _ => None,
+        }
+    }
 }

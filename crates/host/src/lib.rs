@@ -63,7 +63,7 @@ pub mod wire;
 
 pub use anabranch_transport::ConfigError;
 pub use config::{HostConfig, Stragglers};
-pub use event::{Delivery, HostEvent, SessionId};
+pub use event::{HostEvent, SessionId};
 pub use hash_tree::{HashTree, PAGE_HASHES, Page, SPAN, TreeHash};
 pub use host::Host;
 pub use key_file::KeyFileError;
@@ -72,7 +72,7 @@ pub use marking::{Dscp, DscpError, Ecn, Marking};
 pub use object::Object;
 pub use received::Received;
 pub use seal::{MAX_DATAGRAMS, SealError, Sealer};
-pub use session::{Failure, Narrow, Outcome};
+pub use session::{Delivery, Failure, Narrow, Outcome};
 pub use signature::{BadSignature, PublicKey, SigningKey};
 pub use unseal::{Payload, Unsealer};
 pub use wire::{Manifest, NameError, ObjectName, Signature};

@@ -12,7 +12,7 @@ use crate::acquaintances::Acquaintances;
 use crate::config::{HostConfig, symbol_bytes};
 use crate::event::HostEvent;
 use crate::random::Random;
-use crate::session::{Beginning, Failure, Incoming, Lane, Narrow, Origin, Outgoing, Pace, PathSizes, Remote, Terms};
+use crate::session::{Beginning, Failure, Incoming, Lane, Origin, Outgoing, Pace, PathSizes, Remote, Terms};
 use crate::wire::{Answer, Object as Wanted, Offer, Reason, Refusal, Salt};
 use crate::{Manifest, Object, Sealer, Unsealer, trust};
 
@@ -50,7 +50,7 @@ impl Factory {
 
     /// Remembers what a session has found out about paths.
     pub(super) fn learn(&mut self, now: Time, event: &HostEvent) {
-        if let Some(found) = Narrow::said_by(event) {
+        if let Some(found) = event.narrow() {
             let paths = if found.outward { &mut self.paths_to } else { &mut self.paths_from };
             paths.learn(now, &found);
         }

@@ -15,6 +15,6 @@ mod unpadded;
 pub(crate) use incoming::{Ending, Incoming, Lane, News, Terms};
 pub use narrow::Narrow;
 pub(crate) use narrow::PathSizes;
-pub use outcome::{Failure, Outcome};
+pub use outcome::{Delivery, Failure, Outcome};
 pub(crate) use outgoing::{Beginning, Origin, Outgoing, Remote};
 pub(crate) use pace::Pace;

@@ -6,8 +6,6 @@ use std::net::{IpAddr, SocketAddr};
 
 use anabranch_transport::{Duration, Time};
 
-use super::outcome::{Failure, Outcome};
-use crate::event::HostEvent;
 use crate::wire::MIN_OPEN_BYTES;
 
 /// IP packets of these sizes are common limits: jumbo frames, PPP over Ethernet, and tunnels in all combinations (RFC 1191 §7.1 has older ones).
@@ -52,16 +50,6 @@ impl Narrow {
         let headers = headers(peer);
         let carried = (usize::from(carried) >= MIN_OPEN_BYTES).then(|| carried.min(needed).saturating_add(headers));
         Self { peer, outward, needed: needed.saturating_add(headers), carried }
-    }
-
-    /// What a session has found, if it is that which an event says.
-    pub(crate) fn said_by(event: &HostEvent) -> Option<Self> {
-        match event {
-            HostEvent::Narrow(narrow)
-            | HostEvent::Failed(Failure::Narrow(narrow))
-            | HostEvent::Receiver { outcome: Outcome::Failed(Failure::Narrow(narrow)), .. } => Some(*narrow),
-            _ => None,
-        }
     }
 
     /// Whether another session has packets that arrive.

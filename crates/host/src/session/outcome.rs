@@ -6,6 +6,23 @@ use std::net::SocketAddr;
 use super::narrow::Narrow;
 use crate::wire::Refusal;
 
+/// How symbols reach a receiver of an object that goes to several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Delivery {
+    /// By the group again, after copies.
+    Group,
+    /// As copies by unicast: what is sent to the group does not reach the receiver.
+    Copies,
+    /// By unicast, at its own pace: it held the others back, or came when there was nothing left to join.
+    Alone,
+    /// With the others from now on: it came when they had part of the object already, and is sent that part afterwards, by unicast.
+    Late {
+        /// Bytes of that part.
+        missed: u64,
+    },
+}
+
 /// The outcome for one receiver of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use anabranch_transport::{Duration, GROUP, Peer, Time};
 
 use super::remote::{Phase, Remote};
-use crate::event::Delivery;
+use crate::session::Delivery;
 use crate::session::{Failure, Outcome};
 use crate::wire::Control;
 
