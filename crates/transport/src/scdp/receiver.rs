@@ -5,6 +5,7 @@ use super::config::{ScdpConfig, WindowControl};
 use super::header::{Header, Options, Symbol};
 use super::layout::{Layout, lane_source, mix, place};
 use crate::demotion::Demotion;
+use crate::units::earliest;
 use crate::{Arrival, Duration, Endpoint, Event, FailureReason, Peer, Stats, Time, Transmit};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -86,6 +87,8 @@ struct Session {
     object_bytes: u64,
     /// The options that all this was derived from.
     options: Options,
+    /// Whether senders take over what blocks wait for too long.
+    takes_over: bool,
 }
 
 impl Session {
@@ -258,7 +261,7 @@ impl Receiver {
         if complete {
             self.stats.decoded_blocks += 1;
             self.complete(now, index, session);
-        } else if more == Some(true) {
+        } else if more == Some(true) && self.blocks[index].can_try() {
             self.try_complete(now, index, session);
         } else {
             self.change(index, Block::failed);
@@ -289,6 +292,7 @@ impl Receiver {
             symbol_bytes: u64::from(options.symbol_bytes),
             object_bytes: options.object_bytes,
             options: *options,
+            takes_over: options.lanes > 1 && self.config.window_control != WindowControl::Fixed,
         };
         if session.lanes as usize != self.lanes.len() {
             return None;
@@ -297,9 +301,8 @@ impl Receiver {
         self.base = self.base.min(layout.blocks - 1);
         self.turns.establish(layout.blocks);
         self.future = layout.symbols - layout.symbols_before(self.base);
-        let takes_over = session.lanes > 1 && self.config.window_control != WindowControl::Fixed;
         for lane in 0..session.lanes {
-            self.lanes[lane as usize].pace = takes_over.then(Box::default);
+            self.lanes[lane as usize].pace = session.takes_over.then(Box::default);
             let (window, mut pushed) = (u32::from(options.window), 0);
             initial_window(&layout, lane, session.lanes, window, |block, count| {
                 let Some(index) = block.checked_sub(self.base) else { return };
@@ -429,7 +432,7 @@ impl Receiver {
             l.last_arrival = now;
         }
         // In a group symbols wait for others, which is no round trip.
-        let least = l.window.round_trip().filter(|_| is_one_of_several);
+        let least = if is_one_of_several { l.window.round_trip() } else { None };
         let most = least.map_or(self.config.pull_timeout * MOST_MINIMA, |least| least * ROUND_TRIP_WITHIN);
         l.timer.on_symbol(now, symbol.block, symbol.esi / lanes, most);
         let coming = l.in_flight();
@@ -496,7 +499,9 @@ impl Receiver {
         }
         self.change(index, |b| b.receive(symbol.esi));
         self.find_gaps(index, lane, symbol.index, lanes);
-        self.try_complete(now, index, session);
+        if self.blocks[index].can_try() {
+            self.try_complete(now, index, session);
+        }
     }
 
     /// Whether a symbol has arrived before, or its block is complete.
@@ -550,15 +555,10 @@ impl Receiver {
         decoder.symbol(symbol.block, k, symbol.esi, &padded)
     }
 
+    /// For a block that [can be tried](Block::can_try).
     fn try_complete(&mut self, now: Time, index: usize, session: Session) {
         let block = &self.blocks[index];
-        if block.is_pending() {
-            return;
-        }
         if !block.has_all_source() {
-            if !block.can_try() {
-                return;
-            }
             let (number, k) = (self.base + index as u32, block.source_symbols());
             match self.try_decode(number, k, block.received()) {
                 Decode::Decoded => {}
@@ -690,13 +690,9 @@ impl Endpoint for Receiver {
         if self.over() {
             return self.closed_at;
         }
-        self.lanes
-            .iter()
-            .filter_map(|l| self.timeout_of(l))
-            .chain(self.give_up_at())
-            .chain(self.withheld_at())
-            .chain(self.next_take_over())
-            .min()
+        let pulls = self.lanes.iter().fold(None, |first, lane| earliest(first, self.timeout_of(lane)));
+        let others = earliest(self.withheld_at(), self.next_take_over());
+        earliest(earliest(pulls, self.give_up_at()), others)
     }
 
     fn poll_event(&mut self) -> Option<Event> {

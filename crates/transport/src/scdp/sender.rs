@@ -6,6 +6,7 @@ use super::layout::{Layout, esi_limit, lane_source, repair_start};
 use super::receiver::{LIVE_BLOCKS, back_off, initial_window};
 use super::straggler::Watch;
 use crate::demotion::Demotion;
+use crate::units::earliest;
 use crate::{Arrival, Endpoint, Event, FailureReason, GROUP, Peer, Stats, Time, Transmit};
 use apart::Apart;
 pub use demand::Demand;
@@ -578,7 +579,9 @@ impl Sender {
     }
 
     fn probe_at(&self, member: &Member) -> Option<Time> {
-        let waits = !member.done && !member.probe_due;
+        if member.done || member.probe_due {
+            return None;
+        }
         let shortest = self.config.probe_timeout;
         let longest = back_off(shortest, u32::MAX);
         // A receiver that answers must be probed often enough not to be given up.
@@ -587,7 +590,7 @@ impl Sender {
         // No receiver can answer what has not left. A receiver ahead of the group need not answer what leaves.
         let is_ahead = self.emitted(member.base) == 0;
         let since = if is_ahead { member.silent_since } else { member.silent_since.max(self.sent_at) };
-        waits.then(|| since + back_off(timeout, member.tries).min(longest))
+        Some(since + back_off(timeout, member.tries).min(longest))
     }
 
     /// When a receiver is given up that stays silent, or that asks for too much and completes nothing.
@@ -597,8 +600,9 @@ impl Sender {
         Some(since + bound)
     }
 
+    #[inline]
     fn timeout_of(&self, member: &Member) -> Option<Time> {
-        self.probe_at(member).into_iter().chain(self.give_up_at(member)).min()
+        earliest(self.probe_at(member), self.give_up_at(member))
     }
 
     /// Checks the bookkeeping.

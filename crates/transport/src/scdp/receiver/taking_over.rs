@@ -96,10 +96,14 @@ impl Receiver {
     }
 
     /// If senders could send more while there is nothing to ask for: the longest that others may take.
+    #[inline]
     fn idle(&self) -> Option<Duration> {
-        let session = self.session.filter(|_| self.credits > 0 && !self.over())?;
+        let session = self.session.as_ref().filter(|session| session.takes_over)?;
+        if self.credits == 0 || self.over() {
+            return None;
+        }
         let bar = self.bar(|lane| self.in_use(lane))?;
-        self.choose(session).is_none().then_some(bar)
+        self.choose(*session).is_none().then_some(bar)
     }
 
     /// Since when a block has waited too long for a sender, if it waits for it and others may take over.
@@ -121,6 +125,7 @@ impl Receiver {
     }
 
     /// When senders may have to take over.
+    #[inline]
     pub(super) fn next_take_over(&self) -> Option<Time> {
         let bar = self.idle()?;
         let lanes = 0..self.lanes.len();
@@ -131,6 +136,7 @@ impl Receiver {
     }
 
     /// Lets senders take over what blocks have waited for too long, as much as they may be asked for.
+    #[inline]
     pub(super) fn take_over(&mut self, now: Time) {
         let Some(bar) = self.idle() else { return };
         let idle = self.lanes.iter().filter(|lane| self.in_use(lane) && !lane.is_slower_than(bar));

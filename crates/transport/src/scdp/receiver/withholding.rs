@@ -41,7 +41,11 @@ impl Receiver {
     }
 
     /// When a block may have to be requested from another sender.
+    #[inline]
     pub(super) fn withheld_at(&self) -> Option<Time> {
+        if !self.may_fetch_again() {
+            return None;
+        }
         self.deadline_of_sole_sender().map(|(_, at)| at)
     }
 
