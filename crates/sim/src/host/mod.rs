@@ -1,7 +1,10 @@
 //! Hosts: the transports that run on them and the choices a host makes for each packet.
 
 pub mod application;
+pub mod decode_table;
+pub mod decoder;
 pub mod protocol;
+pub mod scdp;
 pub mod stack;
 
 use crate::fabric::routing::FlowPaths;

@@ -3,11 +3,10 @@
 //! A new congestion control of TCP needs nothing here. A new protocol needs a line in the registry of
 //! [`stack`](super::stack), which dispatches, and one in the registry below.
 
+use super::scdp::ScdpSettings;
 use super::stack::Stack;
 use crate::fabric::ideal::Packets;
-use crate::random;
-use anabranch_transport::{Bytes, Time, multipath, ndp, scdp, tcp, udp};
-use std::sync::Arc;
+use anabranch_transport::{Bytes, Time, multipath, ndp, tcp, udp};
 
 /// What the ends of a unicast session are made for.
 struct Unicast {
@@ -145,11 +144,8 @@ protocols! {
         (ndp::Connection::Sender(ndp::Sender::new(c, s.flow.bytes)), ndp::Connection::Receiver(ndp::Receiver::new(c)))
     }, returned_headers: |c| c.return_to_sender;
     /// SCDP, or Polyraptor.
-    Scdp(Arc<scdp::ScdpConfig>): |c, s| {
-        let sender = scdp::Sender::unicast(Arc::clone(c), s.flow.bytes);
-        let receiver = scdp::Receiver::new(Arc::clone(c), 1, s.seed);
-        (scdp::Connection::Sender(sender), scdp::Connection::Receiver(receiver))
-    }, one_to_many: Some(scdp_one_to_many), many_to_one: Some(scdp_many_to_one), waits: false;
+    Scdp(ScdpSettings): |c, s| c.unicast(s.flow.bytes, s.seed),
+        one_to_many: Some(ScdpSettings::one_to_many), many_to_one: Some(ScdpSettings::many_to_one), waits: false;
     /// UDP.
     Udp(udp::UdpConfig): |c, s| {
         (udp::Connection::Sender(udp::Sender::new(c, s.flow.bytes)), udp::Connection::Receiver(udp::Receiver::new(c)))
@@ -184,33 +180,4 @@ impl Transport {
         let (full, header) = (self.packet_bytes(), self.header_bytes());
         wire / full * (full - header) + (wire % full).saturating_sub(header)
     }
-}
-
-fn scdp_one_to_many(c: &Arc<scdp::ScdpConfig>, size: Option<u64>, receivers: u16, seed: u64) -> (Stack, Vec<Stack>) {
-    // Members that find their windows have them as those on real hosts do: a repair symbol leaves when one of them asks for it, and losses do not
-    // take a window below the first.
-    let finds_windows = c.window_control == scdp::WindowControl::Bbr;
-    let sender = scdp::Sender::one_to_many(Arc::clone(c), size, receivers);
-    let sender = if finds_windows { sender.with_repairs_for_any() } else { sender };
-    let receiver = |i: u16| {
-        let receiver = scdp::Receiver::new(Arc::clone(c), 1, random::mix(seed ^ u64::from(i)));
-        scdp_receiver(if finds_windows { receiver.with_least_window(c.initial_window) } else { receiver })
-    };
-    (scdp_sender(sender), (0..receivers).map(receiver).collect())
-}
-
-fn scdp_many_to_one(c: &Arc<scdp::ScdpConfig>, size: Option<u64>, senders: u16, seed: u64) -> (Vec<Stack>, Stack) {
-    let sender = |i: u16| {
-        let sender = scdp::Sender::many_to_one(Arc::clone(c), size, i, senders);
-        scdp_sender(sender.with_repair_seed(random::mix(seed ^ random::mix(u64::from(i)))))
-    };
-    ((0..senders).map(sender).collect(), scdp_receiver(scdp::Receiver::new(Arc::clone(c), senders, seed)))
-}
-
-fn scdp_sender(sender: scdp::Sender) -> Stack {
-    Stack::Scdp(scdp::Connection::Sender(sender))
-}
-
-fn scdp_receiver(receiver: scdp::Receiver) -> Stack {
-    Stack::Scdp(scdp::Connection::Receiver(receiver))
 }

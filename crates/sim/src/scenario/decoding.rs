@@ -1,9 +1,10 @@
 //! Decode latencies by name: the file formats of `transport.scdp.decode_table`, and what a run used.
 
 use super::Scenario;
+use crate::host::decode_table::{DecodeLatency, DecodeTable};
+use crate::host::decoder::DecodeModel;
 use crate::workload::Fault;
 use anabranch_transport::Duration;
-use anabranch_transport::scdp::{DecodeLatency, DecodeTable, ScdpConfig};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -112,21 +113,21 @@ fn covers(rows: &[DecodeLatency], block_symbols: u32) -> Result<(), String> {
 }
 
 /// What decides the decode latency, for people.
-pub(super) fn describe(config: &ScdpConfig) -> String {
-    let table = &config.decode_table;
+pub(super) fn describe(model: &DecodeModel) -> String {
+    let table = &model.decode_table;
     match &table.name {
         Some(name) if table.origin.is_empty() => format!("table {name:?}"),
         Some(name) => format!("table {name:?}, measured on {}", table.origin),
         None if table.is_given() => "the scenario's own table".to_owned(),
-        None if !config.decode_polynomial.is_empty() => {
-            let coefficients = &config.decode_polynomial;
+        None if !model.decode_polynomial.is_empty() => {
+            let coefficients = &model.decode_polynomial;
             let free = coefficients.iter().all(|&c| c == 0.0);
             if free { "none".to_owned() } else { format!("polynomial of K with coefficients {coefficients:?} in us") }
         }
-        None if config.decode_rate == ScdpConfig::default().decode_rate => {
-            format!("rate {}, the default (SCDP §V-C)", config.decode_rate)
+        None if model.decode_rate == DecodeModel::default().decode_rate => {
+            format!("rate {}, the default (SCDP §V-C)", model.decode_rate)
         }
-        None => format!("rate {}", config.decode_rate),
+        None => format!("rate {}", model.decode_rate),
     }
 }
 
@@ -142,6 +143,7 @@ mod tests {
     use super::super::hash::Fnv;
     use super::super::{RunPlan, load};
     use super::*;
+    use anabranch_transport::Bytes;
 
     const TABLE: &str = r#"{"machine": "M", "level": "avx2", "date": "2026-01-01", "load": "0.1", "entries": [
         {"symbol_size": 1000, "source_symbols": 10, "lost": 0, "decode_ns": {"median": 900}},
@@ -216,10 +218,10 @@ mod tests {
     fn a_scenario_names_a_table_beside_it() {
         let run = |overrides: &[&str]| run("beside", TABLE, overrides).expect("a scenario").scenario;
         let scenario = run(&[]);
-        assert_eq!(scenario.transport.scdp.decode_latency(5), Duration(90_000));
+        assert_eq!(scenario.transport.scdp.decoding.latency(5, Bytes(1436)), Duration(90_000));
         assert_eq!(scenario.decode_latency().as_deref(), Some("table \"t.json\", measured on M, avx2, 2026-01-01"));
         let small = run(&["transport.scdp.packet=\"1064B\"", "transport.scdp.block_symbols=10"]);
-        assert_eq!(small.transport.scdp.decode_latency(10), Duration(300_000));
+        assert_eq!(small.transport.scdp.decoding.latency(10, Bytes(1000)), Duration(300_000));
         let measured = run(&["transport.scdp.decode_table=measured"]);
         assert!(measured.decode_latency().is_some_and(|text| text.starts_with("table \"measured\", measured on ")));
         let own = run(&["transport.scdp.decode_table=[{symbols = 5, latency = \"1us\"}]"]);

@@ -149,7 +149,7 @@ impl Scenario {
 
     /// Whether receivers of SCDP find their windows.
     pub(crate) fn has_found_windows(&self) -> bool {
-        self.has_scdp() && self.transport.scdp.window_control == WindowControl::Bbr
+        self.has_scdp() && self.transport.scdp.protocol.window_control == WindowControl::Bbr
     }
 
     /// Whether UDP carries anything.
@@ -250,7 +250,7 @@ impl Scenario {
 
     /// The name of the table of decode latencies, if it has one.
     fn decode_table(&self) -> Option<&str> {
-        self.transport.scdp.decode_table.name.as_deref()
+        self.transport.scdp.decoding.decode_table.name.as_deref()
     }
 }
 

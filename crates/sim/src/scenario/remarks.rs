@@ -6,6 +6,7 @@ use super::windows::Paths;
 use super::{Scenario, TransportName};
 use crate::fabric::routing::LongestPath;
 use crate::host::protocol::{Protocol, Transport};
+use crate::host::scdp::ScdpSettings;
 use crate::workload::{Fault, Mode};
 use anabranch_transport::scdp::{ScdpConfig, WindowControl};
 use anabranch_transport::tcp::{Algorithm, TcpConfig};
@@ -179,8 +180,8 @@ fn rounded(time: Duration) -> Duration {
 }
 
 /// A decoder that takes longer for a block than the longest path takes to carry it.
-fn slow_decoder(config: &ScdpConfig, transport: &Transport, path: LongestPath) -> Option<Remark> {
-    let latency = config.decode_latency(config.block_symbols);
+fn slow_decoder(config: &ScdpSettings, transport: &Transport, path: LongestPath) -> Option<Remark> {
+    let latency = config.decoding.latency(config.block_symbols, Bytes(config.symbol_bytes()));
     let symbols = u64::from(config.block_symbols);
     let carried = path.rate.transmit_time(symbols.saturating_mul(transport.packet_bytes()));
     if latency <= carried {

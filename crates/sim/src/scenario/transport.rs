@@ -3,12 +3,16 @@
 use super::RoutingMode;
 use super::decoding;
 use super::queue::QueueKind;
+use super::scdp::ScdpKeys;
 use super::windows::WindowRule;
+use crate::host::decode_table::DecodeTable;
+use crate::host::decoder::DecodeModel;
 use crate::host::protocol::{Protocol, Transport};
+use crate::host::scdp::ScdpSettings;
 use crate::workload::Fault;
 use anabranch_transport::multipath::{FrontBackConfig, MptcpConfig};
 use anabranch_transport::ndp::NdpConfig;
-use anabranch_transport::scdp::{DecodeTable, MAX_BLOCK_SYMBOLS, Repair, ScdpConfig};
+use anabranch_transport::scdp::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig};
 use anabranch_transport::tcp::{Algorithm, LongFlowBy, PfabricConfig, TcpConfig};
 use anabranch_transport::udp::UdpConfig;
 use anabranch_transport::{Bytes, ConfigError, PriorityBy};
@@ -62,7 +66,7 @@ macro_rules! transports {
 // takes time, what decides how long.
 transports! {
     /// Receiver-driven and rateless; also one-to-many and many-to-one.
-    Scdp = "scdp": MlfqTrim, PerPacket, |c| Protocol::Scdp((&c.scdp).into()), decoding: |c| decoding::describe(&c.scdp);
+    Scdp = "scdp": MlfqTrim, PerPacket, |c| Protocol::Scdp(c.scdp.settings()), decoding: |c| decoding::describe(&c.scdp.decoding);
     /// Receiver-driven over trimming switches.
     Ndp = "ndp": Trim, PerPacket, |c| Protocol::Ndp(c.ndp.clone());
     /// TCP NewReno (RFC 6582).
@@ -139,7 +143,7 @@ macro_rules! parameters {
 // The registry of parameters: one line per protocol, and so one table `[transport.TABLE]`.
 parameters! {
     /// Parameters of SCDP, and of Polyraptor but for those that make the difference.
-    scdp: ScdpConfig;
+    scdp: ScdpKeys;
     /// Parameters of NDP and NDP+.
     ndp: NdpConfig;
     /// Parameters of TCP with any congestion control, and of PIAS.
@@ -191,7 +195,7 @@ impl TransportConfig {
             return Vec::new();
         }
         let default = Self::by_default(self.name);
-        let both = |c: &Self| [c.scdp.initial_window, c.scdp.initial_window_many_to_one];
+        let both = |c: &Self| [c.scdp.protocol.initial_window, c.scdp.protocol.initial_window_many_to_one];
         let given = [
             ("scdp.initial_window", both(self)[0] != both(&default)[0]),
             ("scdp.initial_window_many_to_one", both(self)[1] != both(&default)[1]),
@@ -227,28 +231,28 @@ impl TransportConfig {
     fn ndp_plus(&self) -> Protocol {
         let priority_thresholds = self.thresholds(&self.ndp.priority_thresholds);
         let own = !self.ndp.priority_thresholds.is_empty() || self.ndp.priority_by != PriorityBy::default();
-        let priority_by = if own { self.ndp.priority_by } else { self.scdp.priority_by };
+        let priority_by = if own { self.ndp.priority_by } else { self.scdp.protocol.priority_by };
         Protocol::Ndp(NdpConfig { priority_thresholds, priority_by, ..self.ndp.clone() })
     }
 
     /// Thesis, chapter 3 (the Polyraptor poster): two queues, so no priorities; "statistically unique" repair symbols; blocks
     /// are not pipelined, and decoding takes no time.
     fn polyraptor(&self) -> Protocol {
-        let config = ScdpConfig {
+        let ScdpKeys { protocol, decoding } = self.scdp.clone();
+        let protocol = ScdpConfig {
             priority_thresholds: Vec::new(),
             block_symbols: MAX_BLOCK_SYMBOLS,
             repair: Repair::Random,
-            decode_table: DecodeTable::default(),
-            decode_polynomial: vec![0.0],
-            ..self.scdp.clone()
+            ..protocol
         };
-        Protocol::Scdp(config.into())
+        let decoding = DecodeModel { decode_table: DecodeTable::default(), decode_polynomial: vec![0.0], ..decoding };
+        Protocol::Scdp(ScdpSettings { protocol: protocol.into(), decoding: decoding.into() })
     }
 
     /// "For uniformity, we use the same priority demoting thresholds for PIAS as in SCDP and NDP+" (SCDP §V), unless the
     /// transport has its own.
     fn thresholds(&self, own: &[Bytes]) -> Vec<Bytes> {
-        if own.is_empty() { self.scdp.priority_thresholds.clone() } else { own.to_vec() }
+        if own.is_empty() { self.scdp.protocol.priority_thresholds.clone() } else { own.to_vec() }
     }
 }
 
@@ -264,12 +268,12 @@ mod tests {
     #[test]
     fn polyraptor_is_scdp_without_what_came_later() {
         let mut c = config();
-        (c.scdp.initial_window, c.scdp.decode_polynomial) = (7, vec![3.0]);
+        (c.scdp.protocol.initial_window, c.scdp.decoding.decode_polynomial) = (7, vec![3.0]);
         let Protocol::Scdp(scdp) = c.transport(TransportName::Polyraptor).protocol else { panic!("it is SCDP's kin") };
         assert_eq!(scdp.validate(), Ok(()));
         assert_eq!((scdp.initial_window, scdp.repair), (7, Repair::Random));
         assert_eq!(scdp.priority_thresholds, []);
-        assert_eq!(scdp.decode_latency(50_000), Duration::ZERO);
+        assert_eq!(scdp.decoding.latency(50_000, Bytes(1436)), Duration::ZERO);
         assert_eq!(scdp.block_symbols, MAX_BLOCK_SYMBOLS);
         assert_eq!(TransportName::Polyraptor.queue(), QueueKind::Trim);
     }
@@ -330,7 +334,7 @@ mod tests {
         let mut c = config();
         let paper = [10_000, 100_000, 1_000_000, 10_000_000].map(Bytes).to_vec();
         assert_eq!(thresholds(&c), [paper.clone(), paper]);
-        c.scdp.priority_thresholds = vec![Bytes(5)];
+        c.scdp.protocol.priority_thresholds = vec![Bytes(5)];
         c.tcp.priority_thresholds = vec![Bytes(7)];
         assert_eq!(thresholds(&c), [vec![Bytes(7)], vec![Bytes(5)]]);
         // Plain NDP and DCTCP have one priority.

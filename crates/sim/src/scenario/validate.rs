@@ -6,6 +6,7 @@ use crate::control::Given;
 use crate::fabric::graph::Graph;
 use crate::fabric::queue::Discipline as _;
 use crate::fabric::routing::{Routing, RoutingMode};
+use crate::host::decode_table::DecodeTable;
 use crate::host::protocol::Transport;
 use crate::network::Fallback;
 use crate::workload::{Barrier, Connections, Fault, SizesConfig};
@@ -17,10 +18,12 @@ impl Scenario {
     pub(super) fn read_tables(&mut self, base: &Path, fabrics: &Fabrics) -> Vec<Fault> {
         let scdp = &mut self.transport.scdp;
         // Sizes that make no sense are told of elsewhere.
-        let symbol_bytes = scdp.packet.0.saturating_sub(scdp.header.0);
-        let fault = super::decoding::read(&mut scdp.decode_table, base, symbol_bytes, scdp.block_symbols).err();
+        let symbol_bytes = scdp.protocol.packet.0.saturating_sub(scdp.protocol.header.0);
+        let fault =
+            super::decoding::read(&mut scdp.decoding.decode_table, base, symbol_bytes, scdp.protocol.block_symbols)
+                .err();
         if fault.is_some() {
-            scdp.decode_table = anabranch_transport::scdp::DecodeTable::default();
+            scdp.decoding.decode_table = DecodeTable::default();
         }
         let mut faults: Vec<Fault> = fault.map(|f| f.under("transport.scdp.decode_table")).into_iter().collect();
         if self.routing.mode == RoutingMode::Weighted

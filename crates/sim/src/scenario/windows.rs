@@ -141,7 +141,7 @@ fn set_window(transport: &mut Transport, packets: u64, senders: u64) {
     match &mut transport.protocol {
         Protocol::Ndp(config) => config.initial_window = packets.min(NDP_MAX) as u32,
         Protocol::Scdp(config) => {
-            let config = Arc::make_mut(config);
+            let config = Arc::make_mut(&mut config.protocol);
             config.initial_window = packets.min(SCDP_MAX) as u32;
             config.initial_window_many_to_one = packets.div_ceil(senders).min(SCDP_MAX) as u32;
             let tolerance = ScdpConfig::default().reorder_tolerance;

@@ -1,20 +1,27 @@
 //! One source block as its receiver sees it.
 
+use crate::Time;
 use std::collections::BTreeSet;
 
-/// Stores the symbols of sessions that carry real bytes, and decodes blocks; without one, probabilities decide.
+/// Decodes blocks: a codec, which stores the symbols of sessions that carry real bytes; or a model of one, for symbols without bytes.
 pub trait BlockDecoder: std::fmt::Debug + Send {
-    /// T: bytes of a symbol.
-    fn symbol_bytes(&self) -> usize;
+    /// T: bytes of a symbol. `None` for a model: it is only asked to [`try_decode`](Self::try_decode).
+    fn symbol_bytes(&self) -> Option<usize> {
+        None
+    }
     /// Takes a symbol of [`symbol_bytes`](Self::symbol_bytes), padding included, that had not arrived before, for an incomplete block of
     /// `source_symbols`. False if it cannot belong to the block: then it does not count.
-    fn symbol(&mut self, block: u32, source_symbols: u32, esi: u32, payload: &[u8]) -> bool;
+    fn symbol(&mut self, _block: u32, _source_symbols: u32, _esi: u32, _payload: &[u8]) -> bool {
+        true
+    }
     /// Tries to decode a block from the symbols it has. Not called for a block whose source symbols have all arrived, nor again
     /// before [`Receiver::decoded`](super::Receiver::decoded) has answered for a block that is [`Decode::Pending`]; symbols of such a
     /// block that still arrive are passed to [`symbol`](Self::symbol) as before.
-    fn try_decode(&mut self, block: u32) -> Decode;
+    fn try_decode(&mut self, now: Time, block: Collected) -> Decode;
     /// The source symbols of a complete block, one after the other, for the driver; the block is then forgotten.
-    fn take(&mut self, block: u32) -> Vec<u8>;
+    fn take(&mut self, _block: u32) -> Vec<u8> {
+        Vec::new()
+    }
     /// Forgets all symbols of a block that the application has [checked](super::Receiver::with_checks): it is right, or restarts.
     fn forget(&mut self, _block: u32) {}
     /// What a block was decoded from, if that is kept, for a block that was taken and is not [forgotten](Self::forget): to find out which
@@ -22,6 +29,17 @@ pub trait BlockDecoder: std::fmt::Debug + Send {
     fn evidence(&mut self, _block: u32) -> Evidence {
         Evidence::default()
     }
+}
+
+/// What has arrived of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Collected {
+    /// SBN of the block.
+    pub block: u32,
+    /// K: its source symbols.
+    pub source_symbols: u32,
+    /// Different encoding symbols that have arrived.
+    pub received: u32,
 }
 
 /// What a block was decoded from.
@@ -36,8 +54,11 @@ pub struct Evidence {
 /// The result of trying to decode a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decode {
-    /// Its source symbols are available.
-    Decoded,
+    /// Its source symbols are available at this time: now, or later if the decoder is a model that takes its time.
+    Decoded {
+        /// When.
+        at: Time,
+    },
     /// Its symbols are too few, or do not determine all source symbols.
     NeedsMore,
     /// Decoding runs elsewhere, perhaps on another thread: the driver reports the result with

@@ -5,7 +5,8 @@ use std::collections::btree_map::Entry;
 
 use anabranch_raptorq::{BlockError, PlanCache, SourceBlockDecoder};
 
-use super::{BlockDecoder, Decode, Evidence};
+use super::{BlockDecoder, Collected, Decode, Evidence};
+use crate::Time;
 
 /// Decodes the blocks of a session with RaptorQ (RFC 6330), as SCDP §IV does.
 ///
@@ -37,8 +38,8 @@ impl RaptorQDecoder {
 }
 
 impl BlockDecoder for RaptorQDecoder {
-    fn symbol_bytes(&self) -> usize {
-        self.symbol_size
+    fn symbol_bytes(&self) -> Option<usize> {
+        Some(self.symbol_size)
     }
 
     fn symbol(&mut self, block: u32, source_symbols: u32, esi: u32, payload: &[u8]) -> bool {
@@ -62,9 +63,9 @@ impl BlockDecoder for RaptorQDecoder {
         taken
     }
 
-    fn try_decode(&mut self, block: u32) -> Decode {
-        let decoded = self.blocks.get_mut(&block).is_some_and(|decoder| decoder.try_decode().is_ok());
-        if decoded { Decode::Decoded } else { Decode::NeedsMore }
+    fn try_decode(&mut self, now: Time, block: Collected) -> Decode {
+        let decoded = self.blocks.get_mut(&block.block).is_some_and(|decoder| decoder.try_decode().is_ok());
+        if decoded { Decode::Decoded { at: now } } else { Decode::NeedsMore }
     }
 
     fn take(&mut self, block: u32) -> Vec<u8> {

@@ -1,10 +1,9 @@
 //! Parameters of SCDP.
 
-use super::decode_table::DecodeTable;
 use super::straggler::Straggler;
 use crate::PriorityBy;
 use crate::demotion;
-use crate::{Bytes, ConfigError, Duration, Rate};
+use crate::{Bytes, ConfigError, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -37,9 +36,6 @@ pub struct ScdpConfig {
     pub block_symbols: u32,
     /// Symbols beyond K that a block needs once it has lost one (o). SCDP §IV-C: 2.
     pub overhead: u32,
-    /// Probability that decoding fails with K, K + 1, K + 2 ... symbols, each 0 to 1; beyond the list each further symbol
-    /// divides it by 100. SCDP §II, RFC 6330: 1e-2, 1e-4, 1e-6.
-    pub failure_probability: Vec<f64>,
     /// How the senders of a many-to-one session avoid sending the same repair symbol.
     pub repair: Repair,
     /// Bytes of a session after which its symbols are demoted to the next lower priority: strictly increasing, at most 7. SCDP §V.
@@ -65,14 +61,6 @@ pub struct ScdpConfig {
     pub give_up_after: Option<Duration>,
     /// What a one-to-many sender does about receivers that hold the others back. SCDP §IV-D leaves it to the application.
     pub straggler: Straggler,
-    /// Rate at which a block is decoded, if neither table nor polynomial is given. SCDP §V-C: roughly 1.3 Gbps.
-    pub decode_rate: Rate,
-    /// Decode latencies by number of source symbols, increasing; interpolated, and in proportion to K beyond them. Rows like
-    /// `{ symbols = 100, latency = "50us" }`; or a file that `anabranch codec bench --latency-table` wrote, of which the
-    /// slowest loss counts for each K; or `"measured"`, such a table of this project's own codec.
-    pub decode_table: DecodeTable,
-    /// Coefficients of the decode latency in microseconds as a polynomial of K, constant first.
-    pub decode_polynomial: Vec<f64>,
 }
 
 /// How a receiver sets its window, the number of symbols in flight to it.
@@ -118,7 +106,6 @@ impl Default for ScdpConfig {
             ecn: false,
             block_symbols: 100,
             overhead: 2,
-            failure_probability: vec![1e-2, 1e-4, 1e-6],
             repair: Repair::Partitioned,
             priority_thresholds: [10_000, 100_000, 1_000_000, 10_000_000].map(Bytes).to_vec(),
             priority_by: PriorityBy::Sent,
@@ -129,9 +116,6 @@ impl Default for ScdpConfig {
             retries: 1000,
             give_up_after: None,
             straggler: Straggler::default(),
-            decode_rate: Rate::from_mbps(1300),
-            decode_table: DecodeTable::default(),
-            decode_polynomial: Vec::new(),
         }
     }
 }
@@ -185,15 +169,6 @@ impl ScdpConfig {
         if self.overhead > 1000 {
             return error("overhead", format!("{} is more than 1000", self.overhead));
         }
-        if let Some(p) = self.failure_probability.iter().find(|p| !(0.0..=1.0).contains(*p)) {
-            return error("failure_probability", format!("{p} is not a probability"));
-        }
-        if self.failure_probability.last().is_some_and(|&p| p > 0.5) {
-            return error(
-                "failure_probability",
-                "the last must be at most 0.5, or decoding might never succeed".into(),
-            );
-        }
         demotion::validate(&self.priority_thresholds)?;
         for (field, time) in [("pull_timeout", self.pull_timeout), ("probe_timeout", self.probe_timeout)] {
             if time == Duration::ZERO {
@@ -207,49 +182,13 @@ impl ScdpConfig {
             return error("give_up_after", "must be above 0".into());
         }
         self.straggler.validate().or_else(|(field, problem)| error(field, problem))?;
-        if self.decode_rate.bps() == 0 {
-            return error("decode_rate", "must be above 0".into());
-        }
-        if self.decode_table.is_given() && !self.decode_polynomial.is_empty() {
-            return error("decode_polynomial", "give a table or a polynomial, not both".into());
-        }
-        if let Some(problem) = self.decode_table.problem() {
-            return error("decode_table", problem);
-        }
-        if self.decode_polynomial.iter().any(|c| !c.is_finite()) {
-            return error("decode_polynomial", "coefficients must be finite".into());
-        }
         Ok(())
-    }
-
-    /// Time to decode a block of `k` source symbols.
-    pub fn decode_latency(&self, k: u32) -> Duration {
-        if let Some(latency) = self.decode_table.latency(k) {
-            return latency;
-        }
-        if !self.decode_polynomial.is_empty() {
-            let x = f64::from(k);
-            let us = self.decode_polynomial.iter().rev().fold(0.0, |sum, c| sum * x + c);
-            return Duration((us.max(0.0) * 1e6) as u64);
-        }
-        self.decode_rate.transmit_time(u64::from(k) * self.symbol_bytes())
-    }
-
-    /// Probability that decoding fails with `extra` symbols beyond K.
-    pub fn failure_probability(&self, extra: u32) -> f64 {
-        if let Some(&p) = self.failure_probability.get(extra as usize) {
-            return p;
-        }
-        let beyond = extra as usize + 1 - self.failure_probability.len();
-        let last = self.failure_probability.last().copied().unwrap_or(0.0);
-        (0..beyond.min(150)).fold(last, |p, _| p / 100.0)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scdp::DecodeLatency;
 
     #[test]
     fn defaults_are_valid_and_faults_are_named() {
@@ -264,30 +203,11 @@ mod tests {
         assert_eq!(field(|c| c.priority_thresholds = vec![Bytes(2), Bytes(1)]), "priority_thresholds");
         assert_eq!(field(|c| c.priority_thresholds = vec![Bytes(2), Bytes(2)]), "priority_thresholds");
         assert_eq!(field(|c| c.priority_thresholds = (0..8).map(Bytes).collect()), "priority_thresholds");
-        assert_eq!(field(|c| c.failure_probability = vec![1.5]), "failure_probability");
         assert_eq!(field(|c| c.window_limit = 3), "window_limit");
         assert_eq!(field(|c| c.host_batch = 0), "host_batch");
         assert_eq!(field(|c| c.give_up_after = Some(Duration::ZERO)), "give_up_after");
         assert_eq!(field(|c| c.block_symbols = 56_404), "block_symbols");
         assert_eq!(field(|c| c.straggler.symbols = Some(0)), "straggler.symbols");
         assert_eq!(field(|c| c.straggler.quorum = 0), "straggler.quorum");
-    }
-
-    #[test]
-    fn decode_latency_by_rate_table_and_polynomial() {
-        let mut c = ScdpConfig::default();
-        assert_eq!(c.decode_latency(100), c.decode_rate.transmit_time(143_600));
-        c.decode_table = vec![DecodeLatency { symbols: 50, latency: Duration::from_us(40) }].into();
-        assert_eq!(c.decode_latency(100), Duration::from_us(80));
-        c.decode_table = DecodeTable::default();
-        c.decode_polynomial = vec![1.0, 0.5, 0.01];
-        assert_eq!(c.decode_latency(10), Duration::from_us(7));
-    }
-
-    #[test]
-    fn failure_falls_by_a_hundred_with_each_symbol() {
-        let c = ScdpConfig::default();
-        assert!((c.failure_probability(0) - 1e-2).abs() < 1e-12);
-        assert!((c.failure_probability(4) - 1e-10).abs() < 1e-16);
     }
 }

@@ -109,7 +109,7 @@ pub(super) fn place(symbol: &Symbol, k: u32, lane: u32, lanes: u32) -> Option<u3
 }
 
 /// The finaliser of `SplitMix64`.
-pub(super) fn mix(x: u64) -> u64 {
+pub fn mix(x: u64) -> u64 {
     let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ (x >> 31)

@@ -34,8 +34,8 @@
 //! that have the block, or everything, no longer count (§IV-D). What happens to a receiver that holds the others back is a
 //! [`StragglerPolicy`]: wait, detach it from the group, or give it up.
 //!
-//! *Bytes.* The simulator counts symbols and draws decode failures. A session that carries bytes has its blocks decoded by
-//! a [`BlockDecoder`]; [`RaptorQDecoder`] is the real one. Complete blocks are reported one by one, and an application that does
+//! *Bytes.* Blocks are decoded by a [`BlockDecoder`]. [`RaptorQDecoder`] is the real one, for sessions that carry bytes; the simulator, whose symbols carry
+//! none, has a model of one. Without any, K symbols suffice and decoding takes no time. Complete blocks are reported one by one, and an application that does
 //! not take them can stop the pulls: [`Receiver::with_untaken_limit`]. An application that can verify blocks can have wrong ones
 //! fetched again, from one sender alone: [`Receiver::with_checks`].
 //!
@@ -44,7 +44,6 @@
 mod block;
 mod codec;
 mod config;
-mod decode_table;
 mod header;
 mod layout;
 mod receiver;
@@ -54,12 +53,11 @@ mod straggler;
 #[cfg(test)]
 mod tests;
 
-pub use block::{BlockDecoder, Decode, Evidence};
+pub use block::{BlockDecoder, Collected, Decode, Evidence};
 pub use codec::RaptorQDecoder;
 pub use config::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig, WindowControl};
-pub use decode_table::{DecodeLatency, DecodeTable};
 pub use header::{Header, Mode, Options, Pull, Symbol};
-pub use layout::Layout;
+pub use layout::{Layout, mix};
 pub use receiver::Receiver;
 pub use sender::{Demand, Sender};
 pub use straggler::{Straggler, StragglerPolicy};

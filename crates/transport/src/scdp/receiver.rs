@@ -1,6 +1,6 @@
 //! The receiving end (SCDP Algorithm 2, with pipelined blocks and several senders).
 
-use super::block::{Block, BlockDecoder, Decode};
+use super::block::{Block, BlockDecoder, Collected, Decode};
 use super::config::{ScdpConfig, WindowControl};
 use super::header::{Header, Options, Symbol};
 use super::layout::{Layout, lane_source, mix, place};
@@ -121,8 +121,8 @@ pub struct Receiver {
     /// Credits of all lanes in use.
     credits: u32,
     next_lane: usize,
-    /// When the decoder has finished its queue.
-    decoder_free: Time,
+    /// When all blocks that have been decoded are available.
+    available: Time,
     completed: bool,
     failed: bool,
     /// When the application began to wait for the first symbol, if it said so.
@@ -132,6 +132,8 @@ pub struct Receiver {
     stats: Stats,
     seed: u64,
     decoder: Option<Box<dyn BlockDecoder>>,
+    /// Symbols carry bytes, which the decoder gets.
+    carries_bytes: bool,
     untaken: Option<Untaken>,
     /// The application checks complete blocks.
     checks: bool,
@@ -141,7 +143,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Waits for a session of up to `senders` senders. `config` must be valid. `seed` decides which decodings fail.
+    /// Waits for a session of up to `senders` senders. `config` must be valid. `seed`: for what it draws.
     pub fn new(config: impl Into<Arc<ScdpConfig>>, senders: u16, seed: u64) -> Self {
         Self {
             session: None,
@@ -157,7 +159,7 @@ impl Receiver {
             withholding: Vec::new(),
             credits: 0,
             next_lane: 0,
-            decoder_free: Time::ZERO,
+            available: Time::ZERO,
             completed: false,
             failed: false,
             started_at: None,
@@ -166,6 +168,7 @@ impl Receiver {
             stats: Stats::default(),
             seed,
             decoder: None,
+            carries_bytes: false,
             untaken: None,
             checks: false,
             least_window: 0,
@@ -173,9 +176,11 @@ impl Receiver {
         }
     }
 
-    /// The same, for symbols that carry bytes: the driver calls [`handle_payload`](Self::handle_payload).
+    /// The same with a decoder. If that is for symbols that carry bytes, the driver calls [`handle_payload`](Self::handle_payload). Without one, any
+    /// K symbols of a block suffice, and decoding takes no time.
     #[must_use]
     pub fn with_decoder(mut self, decoder: Box<dyn BlockDecoder>) -> Self {
+        self.carries_bytes = decoder.symbol_bytes().is_some();
         self.decoder = Some(decoder);
         self
     }
@@ -410,7 +415,7 @@ impl Receiver {
         let lanes = session.lanes;
         let k = session.layout.source_symbols(symbol.block);
         let Some(place) = place(symbol, k, lane, lanes) else { return };
-        if !trimmed && self.decoder.is_some() && !self.decoder_takes(session, symbol, place, lane, payload) {
+        if !trimmed && self.carries_bytes && !self.decoder_takes(session, symbol, place, lane, payload) {
             return;
         }
         if trimmed {
@@ -516,7 +521,8 @@ impl Receiver {
     }
 
     fn decodes_symbols_of(&self, session: Session) -> bool {
-        self.decoder.as_ref().is_none_or(|decoder| decoder.symbol_bytes() as u64 == session.symbol_bytes)
+        let expected = self.decoder.as_ref().and_then(|decoder| decoder.symbol_bytes());
+        expected.is_none_or(|bytes| bytes as u64 == session.symbol_bytes)
     }
 
     fn fail(&mut self, reason: FailureReason) {
@@ -559,9 +565,11 @@ impl Receiver {
             if !block.can_try() {
                 return;
             }
-            let (number, k) = (self.base + index as u32, block.source_symbols());
-            match self.try_decode(number, k, block.received()) {
-                Decode::Decoded => {}
+            let number = self.base + index as u32;
+            let block = Collected { block: number, source_symbols: block.source_symbols(), received: block.received() };
+            let decoder = self.decoder.as_mut();
+            match decoder.map_or(Decode::Decoded { at: now }, |decoder| decoder.try_decode(now, block)) {
+                Decode::Decoded { at } => self.available = self.available.max(at),
                 Decode::NeedsMore => return self.change(index, Block::failed),
                 Decode::Pending => {
                     self.change(index, Block::decode_later);
@@ -570,10 +578,6 @@ impl Receiver {
                 }
             }
             self.stats.decoded_blocks += 1;
-            if self.decoder.is_none() {
-                // A real decoder has already taken its time.
-                self.decoder_free = self.decoder_free.max(now) + self.config.decode_latency(k);
-            }
         }
         self.complete(now, index, session);
     }
@@ -590,7 +594,7 @@ impl Receiver {
         // What is still in flight will find the block complete: the window is free for other blocks.
         self.free_window(index, session);
         self.change(index, Block::complete);
-        if self.decoder.is_some() {
+        if self.carries_bytes {
             let number = self.base + index as u32;
             self.events.push_back(Event::BlockReady(number));
             if let Some(untaken) = &mut self.untaken {
@@ -614,20 +618,10 @@ impl Receiver {
             }
             self.completed = true;
             self.lanes.iter_mut().for_each(|l| l.word_due = Some(Word::Done));
-            let at = now.max(self.decoder_free);
+            let at = now.max(self.available);
             self.closed_at = Some(at + self.config.linger);
             self.events.push_back(Event::Completed { at });
         }
-    }
-
-    /// Whether a block can be decoded from the symbols received: without a decoder, a pure function of the seed.
-    fn try_decode(&mut self, block: u32, k: u32, received: u32) -> Decode {
-        if let Some(decoder) = &mut self.decoder {
-            return decoder.try_decode(block);
-        }
-        let draw = mix(self.seed ^ mix(u64::from(block) << 32 | u64::from(received)));
-        let succeeds = (draw >> 11) as f64 / (1u64 << 53) as f64 >= self.config.failure_probability(received - k);
-        if succeeds { Decode::Decoded } else { Decode::NeedsMore }
     }
 
     /// Checks the bookkeeping, and returns the symbols in flight plus the credits: the sum of the windows.
@@ -654,7 +648,7 @@ impl Endpoint for Receiver {
     /// its bytes; use [`handle_payload`](Receiver::handle_payload) there.
     fn handle_packet(&mut self, now: Time, arrival: &Arrival<Header>) {
         let whole = !arrival.trimmed && matches!(arrival.header, Header::Symbol(_));
-        if whole && self.decoder.is_some() && !self.over() {
+        if whole && self.carries_bytes && !self.over() {
             return self.fail(FailureReason::SymbolSize);
         }
         self.handle_payload(now, arrival, &[]);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::scdp::layout::Layout;
-use crate::scdp::{BlockDecoder, Decode, RaptorQDecoder, WindowControl};
+use crate::scdp::{BlockDecoder, Collected, Decode, RaptorQDecoder, WindowControl};
 use crate::{Arrival, Bytes};
 use anabranch_raptorq::{PlanCache, SourceBlockEncoder};
 use std::collections::BTreeMap;
@@ -181,15 +181,15 @@ struct Strict {
 }
 
 impl BlockDecoder for Strict {
-    fn symbol_bytes(&self) -> usize {
+    fn symbol_bytes(&self) -> Option<usize> {
         self.decoder.symbol_bytes()
     }
     fn symbol(&mut self, block: u32, source_symbols: u32, esi: u32, payload: &[u8]) -> bool {
         assert!(self.given.insert((block, esi)), "symbol {esi} of block {block} twice");
         self.decoder.symbol(block, source_symbols, esi, payload)
     }
-    fn try_decode(&mut self, block: u32) -> Decode {
-        self.decoder.try_decode(block)
+    fn try_decode(&mut self, now: Time, block: Collected) -> Decode {
+        self.decoder.try_decode(now, block)
     }
     fn take(&mut self, block: u32) -> Vec<u8> {
         self.decoder.take(block)
@@ -331,8 +331,8 @@ fn only_a_modelled_decoder_takes_modelled_time() {
     assert_eq!(p.nodes[1].stats().decoded_blocks, 1);
     let told = p.events[1].iter().find(|e| matches!(e.1, Event::Completed { .. })).expect("completed").0;
     assert_eq!(p.completed_at(1), Some(told));
-    let mut modelled = unicast(&short(|_| {}), 100 * SHORT, lose());
+    let mut modelled = modelled(&short(|_| {}), 100 * SHORT, 1, Modelled::taking(DECODE), lose());
     finish(&mut modelled);
     let told = modelled.events[1].iter().find(|e| matches!(e.1, Event::Completed { .. })).expect("completed").0;
-    assert_eq!(modelled.completed_at(1), Some(told + short(|_| {}).decode_latency(100)));
+    assert_eq!(modelled.completed_at(1), Some(told + DECODE));
 }

@@ -2,17 +2,13 @@
 
 use super::*;
 
-/// Decoding a block of 100 symbols.
-fn decode() -> Duration {
-    ScdpConfig::default().decode_latency(100)
-}
-
 #[test]
 fn a_trimmed_symbol_is_replaced_and_the_block_needs_the_overhead_and_is_decoded() {
-    let mut p = unicast(&ScdpConfig::default(), 100 * SYMBOL, once(Fate::Trim, |t| is_symbol(t, 0, 5)));
+    let lose = once(Fate::Trim, |t| is_symbol(t, 0, 5));
+    let mut p = modelled(&ScdpConfig::default(), 100 * SYMBOL, 1, Modelled::taking(DECODE), lose);
     finish(&mut p);
     // 102 whole symbols and the trimmed one, back to back.
-    assert_eq!(completed(&p, 1), PACKET * 103 + DELAY + decode());
+    assert_eq!(completed(&p, 1), PACKET * 103 + DELAY + DECODE);
     assert_eq!((pulls(&p, 1), stats(&p, 0).data_sent), ((103 - 12, 0, 1), 103));
     let r = stats(&p, 1);
     assert_eq!((r.data_received, r.trimmed_received, r.overhead_symbols, r.decoded_blocks), (102, 1, 2, 1));
@@ -31,12 +27,13 @@ fn a_whole_window_trimmed_costs_its_symbols_and_no_timeout() {
 #[test]
 fn a_failed_decoding_asks_for_exactly_one_more_with_fin() {
     // Decoding fails with K + 2, and works with K + 3.
-    let cfg = config(|c| c.failure_probability = vec![1.0, 1.0, 1.0, 0.0]);
-    let mut p = unicast(&cfg, 100 * SYMBOL, once(Fate::Trim, |t| is_symbol(t, 0, 5)));
+    let decoder = Modelled { extra: 3, ..Modelled::taking(DECODE) };
+    let lose = once(Fate::Trim, |t| is_symbol(t, 0, 5));
+    let mut p = modelled(&ScdpConfig::default(), 100 * SYMBOL, 1, decoder, lose);
     finish(&mut p);
     // One round trip and one symbol more.
     let round = CONTROL + DELAY + PACKET + DELAY;
-    assert_eq!(completed(&p, 1), PACKET * 103 + DELAY + round + decode());
+    assert_eq!(completed(&p, 1), PACKET * 103 + DELAY + round + DECODE);
     assert_eq!((stats(&p, 0).data_sent, stats(&p, 1).overhead_symbols, stats(&p, 1).decoded_blocks), (104, 3, 1));
     let sent = symbols(&p, 0, 1);
     assert_eq!((sent[102].2, sent[103].2), (2, 0), "the answer to fin has the highest priority");
@@ -64,18 +61,12 @@ fn reordering_within_the_tolerance_costs_nothing() {
 
 #[test]
 fn the_decoder_does_one_block_after_the_other() {
-    // 11.488 ms for a block, which takes 1.236 ms to arrive.
-    let cfg = config(|c| c.decode_rate = crate::Rate::from_mbps(100));
-    let mut p =
-        unicast(
-            &cfg,
-            300 * SYMBOL,
-            |_, _, t| {
-                if (0..3).any(|b| is_symbol(t, b, 5)) { Fate::Trim } else { Fate::Deliver }
-            },
-        );
+    // A block takes 1.236 ms to arrive.
+    let decode = DECODE * 13;
+    let lose = |_, _, t: &Transmit<_>| if (0..3).any(|b| is_symbol(t, b, 5)) { Fate::Trim } else { Fate::Deliver };
+    let mut p = modelled(&ScdpConfig::default(), 300 * SYMBOL, 1, Modelled::taking(decode), lose);
     finish(&mut p);
-    assert_eq!(completed(&p, 1), PACKET * 103 + DELAY + cfg.decode_latency(100) * 3);
+    assert_eq!(completed(&p, 1), PACKET * 103 + DELAY + decode * 3);
     assert_eq!((stats(&p, 1).decoded_blocks, stats(&p, 0).data_sent), (3, 309));
 }
 
@@ -84,7 +75,7 @@ fn a_dropped_symbol_shows_as_a_gap() {
     let mut p = unicast(&ScdpConfig::default(), 100 * SYMBOL, once(Fate::Drop, |t| is_symbol(t, 0, 5)));
     finish(&mut p);
     assert_eq!((stats(&p, 0).data_sent, stats(&p, 1).timeouts, stats(&p, 1).decoded_blocks), (103, 0, 1));
-    assert_eq!(completed(&p, 1), PACKET * 103 + DELAY + decode());
+    assert_eq!(completed(&p, 1), PACKET * 103 + DELAY);
 }
 
 #[test]
@@ -140,7 +131,7 @@ fn the_tail_lost_costs_one_timeout() {
     finish(&mut p);
     assert_eq!((stats(&p, 1).timeouts, pulls(&p, 1).1), (1, 1));
     assert_eq!(stats(&p, 0).data_sent, 107);
-    assert!(completed(&p, 1) < PACKET * 107 + DELAY * 6 + ROUND_TRIP + Duration::from_ms(2) + decode());
+    assert!(completed(&p, 1) < PACKET * 107 + DELAY * 6 + ROUND_TRIP + Duration::from_ms(2));
 }
 
 #[test]

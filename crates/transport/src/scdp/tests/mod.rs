@@ -16,7 +16,7 @@ mod stragglers;
 mod taking;
 mod window;
 
-use super::{Connection, Header, Receiver, ScdpConfig, Sender, Symbol};
+use super::{BlockDecoder, Collected, Connection, Decode, Header, Receiver, ScdpConfig, Sender, Symbol};
 use crate::testing::{Fate, Pair};
 use crate::{Duration, Endpoint, Event, PriorityBy, Stats, Time, Transmit};
 use std::collections::BTreeSet;
@@ -64,6 +64,48 @@ fn one_to_many(
     let mut nodes = vec![Connection::Sender(sender)];
     nodes.extend((0..receivers).map(|i| Connection::Receiver(Receiver::new(config, 1, u64::from(i)))));
     pair_of(nodes, policy)
+}
+
+/// A decoder of symbols without bytes that takes `latency` for a block, one after the other, and needs `extra` symbols beyond K.
+#[derive(Clone, Copy, Debug)]
+struct Modelled {
+    latency: Duration,
+    extra: u32,
+    free: Time,
+}
+
+/// What decoding a block takes in tests where that matters.
+const DECODE: Duration = Duration::from_us(884);
+
+impl Modelled {
+    fn taking(latency: Duration) -> Self {
+        Self { latency, extra: 0, free: Time::ZERO }
+    }
+}
+
+impl BlockDecoder for Modelled {
+    fn try_decode(&mut self, now: Time, block: Collected) -> Decode {
+        if block.received < block.source_symbols + self.extra {
+            return Decode::NeedsMore;
+        }
+        self.free = self.free.max(now) + self.latency;
+        Decode::Decoded { at: self.free }
+    }
+}
+
+/// As [`one_to_many`], with receivers that have such a decoder.
+fn modelled(
+    config: &ScdpConfig,
+    object: u64,
+    receivers: u16,
+    decoder: Modelled,
+    policy: impl FnMut(u64, usize, &Transmit<Header>) -> Fate + 'static,
+) -> Pair<Connection> {
+    let mut pair = one_to_many(config, object, receivers, policy);
+    for (i, node) in (0..receivers).zip(&mut pair.nodes[1..]) {
+        *node = Connection::Receiver(Receiver::new(config, 1, u64::from(i)).with_decoder(Box::new(decoder)));
+    }
+    pair
 }
 
 /// One receiver (the hub) and several senders.

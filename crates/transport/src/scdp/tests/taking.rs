@@ -3,7 +3,7 @@
 use super::codec::{PLANS, SHORT, Symbols, mix, object, short};
 use super::*;
 use crate::Arrival;
-use crate::scdp::{BlockDecoder, Decode, Mode, Options, RaptorQDecoder};
+use crate::scdp::{BlockDecoder, Collected, Decode, Mode, Options, RaptorQDecoder};
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
 
@@ -182,21 +182,22 @@ impl Later {
     }
 
     fn decode(&self, block: u32) -> bool {
-        self.decoder.lock().expect("one thread").try_decode(block) == Decode::Decoded
+        let block = Collected { block, source_symbols: 0, received: 0 };
+        self.decoder.lock().expect("one thread").try_decode(Time::ZERO, block) == Decode::Decoded { at: Time::ZERO }
     }
 }
 
 impl BlockDecoder for Later {
-    fn symbol_bytes(&self) -> usize {
-        SHORT as usize
+    fn symbol_bytes(&self) -> Option<usize> {
+        Some(SHORT as usize)
     }
     fn symbol(&mut self, block: u32, source_symbols: u32, esi: u32, payload: &[u8]) -> bool {
         self.decoder.lock().expect("one thread").symbol(block, source_symbols, esi, payload)
     }
-    fn try_decode(&mut self, block: u32) -> Decode {
+    fn try_decode(&mut self, _: Time, block: Collected) -> Decode {
         let mut pending = self.pending.lock().expect("one thread");
-        assert!(!pending.contains(&block), "block {block} is being decoded");
-        pending.push(block);
+        assert!(!pending.contains(&block.block), "{block:?} is being decoded");
+        pending.push(block.block);
         Decode::Pending
     }
     fn take(&mut self, block: u32) -> Vec<u8> {

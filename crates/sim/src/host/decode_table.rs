@@ -1,6 +1,6 @@
 //! Decode latencies by the number of source symbols.
 
-use crate::Duration;
+use anabranch_transport::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
