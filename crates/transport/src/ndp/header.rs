@@ -76,11 +76,6 @@ impl Stamp {
 /// The size of an object without end.
 pub const ENDLESS: u64 = u64::MAX;
 
-/// Packets that an object of `bytes` takes: an empty one takes one, an endless one more than will ever be sent.
-pub(super) fn packets(bytes: u64, payload: u64) -> u64 {
-    if bytes == ENDLESS { u64::MAX } else { bytes.div_ceil(payload).max(1) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,11 +90,5 @@ mod tests {
         let sent = Time(u64::from(u32::MAX) << 16);
         assert_eq!(Stamp::of(sent).elapsed(sent + Duration::from_us(655_360)), Duration::from_us(655_360));
         assert_eq!(Stamp::of(sent + Duration::from_ms(1)).elapsed(sent), Duration::ZERO);
-    }
-
-    #[test]
-    fn counts_packets() {
-        assert_eq!([0, 1, 1436, 1437].map(|bytes| packets(bytes, 1436)), [1, 1, 1, 2]);
-        assert_eq!(packets(ENDLESS, 1436), u64::MAX);
     }
 }

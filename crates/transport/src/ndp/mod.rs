@@ -13,6 +13,7 @@
 mod arrived;
 mod config;
 mod header;
+mod object;
 mod pulls;
 mod receiver;
 mod sender;

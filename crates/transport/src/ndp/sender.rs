@@ -1,125 +1,60 @@
 //! The end that has the object: pushes a window, then sends what it is asked for, lost packets first.
 
 use super::NdpConfig;
-use super::header::{ENDLESS, Header, Stamp, packets};
-use super::timer::{NEVER, RetransmissionTimer};
+use super::header::{ENDLESS, Header, Stamp};
+use super::object::Object;
+use super::timer::NEVER;
 use super::window::Window;
 use crate::demotion::Demotion;
 use crate::units::{Duration, Time};
 use crate::{Arrival, Endpoint, Event, FailureReason, Stats, Transmit};
-use std::collections::VecDeque;
 use std::num::NonZeroU16;
 
-/// A pull this far ahead of the last one is not believed. Real jumps are lost pulls: windows that the receiver asked
-/// for and wrote off.
-const MOST_PULLS_SKIPPED: u64 = 1 << 20;
+mod credit;
+mod fates;
+mod reply_timer;
 
-/// When the last reply of the receiver came, against the last timeout.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum LastReply {
-    None,
-    BeforeTimeout,
-    SinceTimeout,
-}
+use credit::Credit;
+use fates::Fates;
+use reply_timer::{Remedy, ReplyTimer};
 
 /// The sending end of a connection. Reports `Closed` when the receiver has everything, or `Failed`.
 #[derive(Clone, Debug)]
 pub struct Sender {
-    window: Window,
-    /// Packets of the object; `u64::MAX` if it has no end.
-    total: u64,
+    object: Object,
     /// Packets that the application has provided; `u64::MAX`: all.
     available: u64,
-    object: u64,
-    payload: u64,
+    window: Window,
+    credit: Credit,
+    timer: ReplyTimer,
+    fates: Fates,
+    demotion: Demotion,
     header: u32,
-    /// Packets known to be lost, in the order in which that became known. May hold some that have arrived since.
-    lost: VecDeque<u64>,
-
-    /// Highest pull that came.
-    pull: u64,
-    /// Last pull answered. Those from here to `pull` are credit: a pull may overtake the NACK that gives it its
-    /// meaning.
-    answered: u64,
-    /// Most credit ever owed.
-    initial_window: u32,
-    /// Packets that may leave without a pull: the initial window, and what a timeout or a returned header allows.
-    unasked: u32,
-    /// What the next unasked packet answers all the same: the pull of the returned packet whose place it takes, or 0.
-    owed: u64,
-    /// Length of the unasked burst, told in its packets.
-    burst: u16,
-
-    timer: RetransmissionTimer,
-    deadline: Time,
-    retries: u32,
-    /// When the next packet can leave the host, if that is not at once.
-    departure: Time,
-    /// When a packet last left the host.
-    sent_at: Time,
-    last_reply: LastReply,
-    /// When packets were last taken for lost.
-    timed_out_at: Time,
-
     /// Whether returned headers mean anything.
     takes_returns: bool,
-    /// ACKs and NACKs that came: each promises a pull.
-    replies: u64,
-    /// The fate of the last packets, the latest in the lowest bit: 1 ACK, 0 NACK or returned.
-    fates: u32,
-    fates_known: u32,
-
-    demotion: Demotion,
     done: bool,
     event: Option<Event>,
-    data_sent: u64,
-    retransmitted: u64,
-    timeouts: u64,
+    stats: Stats,
 }
 
 impl Sender {
     /// Sends an object of `object_bytes`; `None` for a stream without end. `cfg` must be valid.
     pub fn new(cfg: &NdpConfig, object_bytes: Option<u64>) -> Self {
-        let object = object_bytes.unwrap_or(ENDLESS);
-        let payload = cfg.payload();
-        let total = packets(object, payload);
-        let burst = u64::from(cfg.initial_window).min(total) as u32;
+        let object = Object::new(object_bytes.unwrap_or(ENDLESS), cfg.payload());
         Self {
-            window: Window::new(),
-            total,
-            available: u64::MAX,
             object,
-            payload,
+            available: u64::MAX,
+            window: Window::new(),
+            credit: Credit::new(cfg.initial_window, object.packets()),
+            timer: ReplyTimer::new(cfg),
+            fates: Fates::default(),
+            demotion: Demotion::new(&cfg.priority_thresholds, cfg.priority_by, object.bytes()),
             header: cfg.header.0 as u32,
-            lost: VecDeque::new(),
-            pull: 0,
-            answered: 0,
-            initial_window: cfg.initial_window,
-            unasked: burst,
-            owed: 0,
-            burst: burst as u16,
-            timer: RetransmissionTimer::new(cfg.rto, cfg.rto_initial),
-            deadline: NEVER,
-            retries: cfg.retries,
-            departure: Time::ZERO,
-            sent_at: Time::ZERO,
-            last_reply: LastReply::None,
-            timed_out_at: Time::ZERO,
             takes_returns: cfg.return_to_sender,
-            replies: 0,
-            fates: 0,
-            fates_known: 0,
-            demotion: Demotion::new(&cfg.priority_thresholds, cfg.priority_by, object),
             done: false,
             event: None,
-            data_sent: 0,
-            retransmitted: 0,
-            timeouts: 0,
+            stats: Stats::default(),
         }
-    }
-
-    fn credit(&self) -> u64 {
-        self.pull - self.answered
     }
 
     /// The receiver spoke of packet `seq`; everything below `below` is there. False if it speaks of packets never sent.
@@ -128,8 +63,7 @@ impl Sender {
             return false;
         }
         self.window.acknowledge_below(below);
-        self.last_reply = LastReply::SinceTimeout;
-        if self.timer.on_packet() {
+        if self.timer.on_reply() {
             self.arm(now);
         }
         true
@@ -145,36 +79,17 @@ impl Sender {
             // A packet that overtook others in its host's queue left before the time that it was stamped with.
             let round_trip = sent.elapsed(now);
             if round_trip > Duration::ZERO && self.timer.sample(round_trip) {
-                // The timer was set for a time that nothing was known of.
                 self.arm(now);
             }
-            self.note_fate_of_reply(1);
+            self.fates.on_reply(true);
         }
     }
 
     /// NDP §3.2: the packet is queued for retransmission; it leaves with the next pull.
     fn on_nack(&mut self, now: Time, seq: u64, below: u64) {
         if self.on_reply(now, seq, below) {
-            if self.window.lose(seq) {
-                self.lost.push_back(seq);
-            }
-            self.note_fate_of_reply(0);
-        }
-    }
-
-    /// Pull numbers are cumulative (NDP §3.2): one that jumps by `n` asks for `n` packets, one that is late for none.
-    fn on_pull(&mut self, now: Time, number: u64, void: u64, pushed: bool, below: u64) {
-        if !self.on_reply(now, 0, below) {
-            return;
-        }
-        if !pushed {
-            // While the application was slow, the receiver has given up the rest of the initial window, and asks for it.
-            self.unasked = 0;
-        }
-        if number > self.pull && number - self.pull <= MOST_PULLS_SKIPPED {
-            self.pull = number;
-            let forgotten = number.saturating_sub(u64::from(self.initial_window));
-            self.answered = self.answered.max(void.min(number)).max(forgotten);
+            self.window.lose(seq);
+            self.fates.on_reply(false);
         }
     }
 
@@ -186,67 +101,49 @@ impl Sender {
         if !self.takes_returns || !self.window.lose(seq) {
             return;
         }
-        self.fate(0);
-        let pull_expected = self.window.in_flight() > 0 || self.credit() > 0 || self.replies > self.pull;
-        let bad_path = self.fates.count_ones() * 2 > self.fates_known;
-        if pull_expected && !bad_path {
-            self.lost.push_back(seq);
-        } else {
-            self.lost.push_front(seq);
-            (self.unasked, self.owed) = (1, pull);
-            if self.last_reply == LastReply::None {
-                self.burst = 1;
+        self.fates.on_returned();
+        let promised = self.fates.promised() > self.credit.last_pull();
+        let pull_expected = self.window.in_flight() > 0 || self.credit.asked() > 0 || promised;
+        if !pull_expected || self.fates.mostly_received() {
+            self.window.urge();
+            self.credit.allow_instead(pull);
+            if !self.timer.has_reply() {
+                self.credit.open_with_one();
             }
         }
-    }
-
-    fn note_fate_of_reply(&mut self, received: u32) {
-        self.replies += 1;
-        self.fate(received);
-    }
-
-    fn fate(&mut self, received: u32) {
-        self.fates = self.fates << 1 | received;
-        self.fates_known = (self.fates_known + 1).min(u32::BITS);
     }
 
     fn finish(&mut self, event: Event) {
         self.done = true;
         self.event = Some(event);
-        self.deadline = NEVER;
-        self.lost = VecDeque::new();
+        self.timer.stop();
+        self.window.forget_lost();
+    }
+
+    /// Whether new packets are left that the application has not provided.
+    fn lacks_data(&self) -> bool {
+        let next = self.window.next();
+        next < self.object.packets() && next >= self.available
     }
 
     /// Whether there is nothing to send until the application provides more.
     fn starved(&self) -> bool {
-        self.lost.is_empty() && self.window.next() < self.total && self.window.next() >= self.available
+        self.window.lost() == 0 && self.lacks_data()
     }
 
-    /// Sets the timer: for the oldest packet in flight; if none is, for the pull that should come. The receiver sees to
-    /// that one with a timer of its own, and many connections may share its pull queue, so the timeout is long.
     fn arm(&mut self, now: Time) {
-        let interval = self.timer.timeout();
-        self.deadline = match self.window.oldest() {
-            // The whole window, lest the rest of it be repeated at the first answer.
-            Some(_) if self.last_reply == LastReply::None => self.sent_at + interval,
-            Some(sent_at) => sent_at + interval,
-            None if self.starved() => NEVER,
-            None => (self.sent_at + self.timer.pull_wait()).max(now + interval),
-        };
+        self.timer.arm(now, self.window.oldest(), self.starved());
     }
 
     fn data(&self, departure: Time, seq: u64, pull: u64) -> Transmit<Header> {
-        let offset = seq * self.payload;
-        let last = seq + 1 == self.total;
-        let payload = if last { self.object - offset } else { self.payload };
-        let syn = if self.last_reply == LastReply::None { NonZeroU16::new(self.burst) } else { None };
-        let header = Header::Data { seq, pull, object: self.object, sent: Stamp::of(departure), syn, last };
+        let syn = if self.timer.has_reply() { None } else { NonZeroU16::new(self.credit.burst()) };
+        let (object, last, sent) = (self.object.bytes(), self.object.is_last(seq), Stamp::of(departure));
         Transmit {
-            header,
+            header: Header::Data { seq, pull, object, sent, syn, last },
             to: 0,
-            size: self.header + payload as u32,
+            size: self.header + self.object.payload_of(seq),
             trimmed_size: self.header,
-            priority: self.demotion.priority(offset),
+            priority: self.demotion.priority(self.object.bytes_before(seq)),
             control: false,
             ect: false,
             pushed: syn.is_some(),
@@ -269,10 +166,14 @@ impl Endpoint for Sender {
             _ if arrival.returned => {}
             Header::Ack { seq, below, sent } => self.on_ack(now, seq, below, sent),
             Header::Nack { seq, below } => self.on_nack(now, seq, below),
-            Header::Pull { number, void, pushed, below } => self.on_pull(now, number, void, pushed, below),
+            Header::Pull { number, void, pushed, below } => {
+                if self.on_reply(now, 0, below) {
+                    self.credit.on_pull(number, void, pushed);
+                }
+            }
             Header::Data { .. } => {}
         }
-        if self.window.base() == self.total {
+        if self.window.base() == self.object.packets() {
             self.finish(Event::Closed);
         } else if self.window.overdue() < overdue {
             // Packets may be in flight again that no timer was set for.
@@ -281,40 +182,27 @@ impl Endpoint for Sender {
     }
 
     fn handle_timeout(&mut self, now: Time) {
-        if self.done || now < self.deadline {
+        if self.done || now < self.timer.deadline() {
             return;
         }
-        let (interval, lost) = (self.timer.timeout(), &mut self.lost);
-        let before = lost.len();
-        self.window.expire(now, interval, |seq| lost.push_back(seq));
-        let expired = (self.lost.len() - before) as u32;
-        let silent = self.window.in_flight() == 0 && now.since(self.sent_at) >= self.timer.pull_wait();
-        let pull_overdue = silent && !self.starved();
-        if expired > 0 || pull_overdue {
-            self.timeouts += 1;
-            // Those that left one after the other time out so.
-            let one_loss = self.last_reply == LastReply::BeforeTimeout && now.since(self.timed_out_at) < interval;
-            self.timed_out_at = now;
-            if self.last_reply == LastReply::SinceTimeout || one_loss {
-                self.last_reply = LastReply::BeforeTimeout;
-                // NDP §3.2: packets that time out are sent again at once.
-                self.unasked = expired.max(1);
-            } else {
-                // The receiver may know nothing of us. One packet is enough to open the connection, and whole windows
-                // would repeat the incast that may have caused the loss; the rest waits for pulls, which are paced.
-                if self.timer.back_off() > self.retries {
-                    self.finish(Event::Failed(FailureReason::TimedOut));
-                    return;
+        let expired = self.window.expire(now, self.timer.interval());
+        let silent = self.window.in_flight() == 0 && self.timer.pull_is_overdue(now);
+        if expired > 0 || silent && !self.starved() {
+            self.stats.timeouts += 1;
+            match self.timer.on_timeout(now) {
+                Remedy::SendAgain => self.credit.allow(expired.max(1)),
+                Remedy::SendOne => {
+                    self.credit.allow(1);
+                    self.credit.open_with_one();
                 }
-                (self.unasked, self.burst) = (1, 1);
+                Remedy::GiveUp => return self.finish(Event::Failed(FailureReason::TimedOut)),
             }
-            self.unasked = self.unasked.saturating_sub(self.credit() as u32);
         }
         self.arm(now);
     }
 
     fn set_departure(&mut self, at: Time) {
-        self.departure = at;
+        self.timer.set_departure(at);
     }
 
     fn uses_departure(&self) -> bool {
@@ -322,58 +210,37 @@ impl Endpoint for Sender {
     }
 
     fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Header>> {
-        if self.done {
+        if self.done || self.credit.is_empty() {
             return None;
         }
-        let departure = now.max(self.departure);
-        let asked = self.credit() > 0;
-        if !asked && self.unasked == 0 {
-            return None;
-        }
-        let again = loop {
-            match self.lost.pop_front() {
-                Some(seq) if self.window.send_again(seq, departure) => break Some(seq),
-                Some(_) => {} // Arrived after all.
-                None => break None,
-            }
-        };
-        let seq = match again {
-            Some(seq) => {
-                self.retransmitted += 1;
-                seq
-            }
+        let departure = self.timer.departure(now);
+        let seq = if let Some(seq) = self.window.send_lost(departure) {
+            self.stats.retransmitted += 1;
+            seq
+        } else if self.lacks_data() {
             // The application provides more later: both pulls and leave to send unasked are kept.
-            None if self.starved() => return None,
-            None if self.window.next() < self.total && self.window.has_room() => self.window.send_new(departure),
-            None => {
-                // Nothing to send: pulls are kept as credit, leave to send unasked is not.
-                self.unasked = 0;
-                return None;
-            }
-        };
-        let pull = if asked {
-            self.answered += 1;
-            self.answered
+            return None;
+        } else if self.window.next() < self.object.packets() && self.window.has_room() {
+            self.window.send_new(departure)
         } else {
-            self.unasked -= 1;
-            std::mem::take(&mut self.owed)
+            self.credit.give_up_unasked();
+            return None;
         };
-        self.data_sent += 1;
-        self.sent_at = departure;
-        let deadline = departure + self.timer.timeout();
-        self.deadline = if self.last_reply == LastReply::None { deadline } else { self.deadline.min(deadline) };
+        let pull = self.credit.spend();
+        self.stats.data_sent += 1;
+        self.timer.on_sent(departure);
         Some(self.data(departure, seq, pull))
     }
 
     fn set_available(&mut self, now: Time, bytes: u64) {
-        self.available = if bytes >= self.object { self.total } else { bytes / self.payload };
-        if self.deadline == NEVER && !self.done && !self.starved() {
+        self.available = self.object.packets_in(bytes);
+        if self.timer.deadline() == NEVER && !self.done && !self.starved() {
             self.arm(now);
         }
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        (self.deadline != NEVER).then_some(self.deadline)
+        (self.timer.deadline() != NEVER).then_some(self.timer.deadline())
     }
 
     fn poll_event(&mut self) -> Option<Event> {
@@ -381,24 +248,19 @@ impl Endpoint for Sender {
     }
 
     fn stats(&self) -> Stats {
-        Stats {
-            data_sent: self.data_sent,
-            retransmitted: self.retransmitted,
-            timeouts: self.timeouts,
-            ..Stats::default()
-        }
+        self.stats
     }
 
     fn waiting_for(&self) -> String {
         let (base, next, flight) = (self.window.base(), self.window.next(), self.window.in_flight());
-        let of = if self.object == ENDLESS { String::new() } else { format!(" of {}", self.total) };
+        let of = self.object.of_packets();
         if self.done {
             "nothing: the connection is over".into()
         } else if flight > 0 {
             format!("NDP sender: an ACK or NACK for {flight} packets in flight (all below {base}{of} are acknowledged)")
         } else {
-            let lost = self.lost.len();
-            format!("NDP sender: a pull after {} (sent {next} packets{of}, {lost} of them to be sent again)", self.pull)
+            let (lost, pull) = (self.window.lost(), self.credit.last_pull());
+            format!("NDP sender: a pull after {pull} (sent {next} packets{of}, {lost} of them to be sent again)")
         }
     }
 }

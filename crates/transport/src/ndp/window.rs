@@ -2,6 +2,7 @@
 
 use super::header::Stamp;
 use crate::units::{Duration, Time};
+use std::collections::VecDeque;
 
 /// Most packets between the oldest unacknowledged one and the next new one. Bounds the memory of both ends; at 100
 /// Gbit/s and 1500 B it is the traffic of 4 ms, four times the default timeout.
@@ -40,11 +41,13 @@ pub(super) struct Window {
     overdue: u32,
     /// Packet `s` is at `s % slots.len()`; the length is a power of two.
     slots: Vec<Slot>,
+    /// Packets to be sent again, in order. May hold some that have arrived since.
+    lost: VecDeque<u64>,
 }
 
 impl Window {
     pub(super) fn new() -> Self {
-        Self { base: 0, next: 0, in_flight: 0, overdue: 0, slots: vec![EMPTY; FIRST_SLOTS] }
+        Self { base: 0, next: 0, in_flight: 0, overdue: 0, slots: vec![EMPTY; FIRST_SLOTS], lost: VecDeque::new() }
     }
 
     pub(super) fn base(&self) -> u64 {
@@ -65,6 +68,11 @@ impl Window {
         self.overdue
     }
 
+    /// Packets to be sent again, some of which may have arrived since.
+    pub(super) fn lost(&self) -> usize {
+        self.lost.len()
+    }
+
     /// Whether one more new packet may be sent.
     pub(super) fn has_room(&self) -> bool {
         self.next - self.base < MAX_SPAN
@@ -82,8 +90,25 @@ impl Window {
         seq
     }
 
+    /// The first of the lost packets, which leaves again at `departure`.
+    pub(super) fn send_lost(&mut self, departure: Time) -> Option<u64> {
+        loop {
+            let seq = self.lost.pop_front()?;
+            if self.send_again(seq, departure) {
+                return Some(seq);
+            }
+        }
+    }
+
+    /// What was lost last is sent again first.
+    pub(super) fn urge(&mut self) {
+        if let Some(last) = self.lost.pop_back() {
+            self.lost.push_front(last);
+        }
+    }
+
     /// Packet `seq` leaves again at `departure`, if it still has to.
-    pub(super) fn send_again(&mut self, seq: u64, departure: Time) -> bool {
+    fn send_again(&mut self, seq: u64, departure: Time) -> bool {
         if !self.holds(seq) {
             return false;
         }
@@ -97,8 +122,8 @@ impl Window {
         true
     }
 
-    /// Packet `seq` is known to be lost. False if that is no news, or no longer true. If it was only taken for lost,
-    /// its timeout was too short, as in [`Self::acknowledge`].
+    /// Packet `seq` is known to be lost, and is sent again after the others. False if that is no news, or no longer true. If it
+    /// was only taken for lost, its timeout was too short, as in [`Self::acknowledge`].
     pub(super) fn lose(&mut self, seq: u64) -> bool {
         if !self.holds(seq) {
             return false;
@@ -107,6 +132,7 @@ impl Window {
             State::InFlight => {
                 self.slot(seq).state = State::Lost;
                 self.in_flight -= 1;
+                self.lost.push_back(seq);
                 true
             }
             State::Overdue => {
@@ -143,18 +169,25 @@ impl Window {
         }
     }
 
-    /// Takes for lost every packet that has been in flight for `age` and tells them to `lost`, lowest first. Linear in
-    /// the span, so for use in timers only.
-    pub(super) fn expire(&mut self, now: Time, age: Duration, mut lost: impl FnMut(u64)) {
+    /// Takes for lost every packet that has been in flight for `age`; returns how many. Linear in the span, so for use in
+    /// timers only.
+    pub(super) fn expire(&mut self, now: Time, age: Duration) -> u32 {
+        let before = self.overdue;
         for seq in self.base..self.next {
             let slot = self.slot(seq);
             if slot.state == State::InFlight && now.since(slot.sent_at) >= age {
                 slot.state = State::Overdue;
                 self.in_flight -= 1;
                 self.overdue += 1;
-                lost(seq);
+                self.lost.push_back(seq);
             }
         }
+        self.overdue - before
+    }
+
+    /// The connection is over.
+    pub(super) fn forget_lost(&mut self) {
+        self.lost = VecDeque::new();
     }
 
     /// Whether packet `seq` has left again since it left at `sent`.
@@ -251,9 +284,21 @@ mod tests {
         for t in [0, 10, 20] {
             w.send_new(Time(t));
         }
-        let mut lost = Vec::new();
-        w.expire(Time(30), Duration(20), |seq| lost.push(seq));
-        assert_eq!((lost, w.in_flight(), w.oldest()), (vec![0, 1], 1, Some(Time(20))));
+        assert_eq!((w.expire(Time(30), Duration(20)), w.in_flight(), w.oldest()), (2, 1, Some(Time(20))));
+        assert_eq!([w.send_lost(Time(31)), w.send_lost(Time(32)), w.send_lost(Time(33))], [Some(0), Some(1), None]);
+    }
+
+    #[test]
+    fn lost_packets_leave_in_the_order_of_their_loss_unless_one_is_urgent() {
+        let mut w = Window::new();
+        for _ in 0..5 {
+            w.send_new(Time(0));
+        }
+        [3, 1, 4].into_iter().for_each(|seq| assert!(w.lose(seq)));
+        w.urge();
+        w.acknowledge(3);
+        assert_eq!((w.lost(), w.send_lost(Time(1))), (3, Some(4)));
+        assert_eq!([w.send_lost(Time(1)), w.send_lost(Time(1))], [Some(1), None], "3 has arrived");
     }
 
     #[test]
@@ -263,7 +308,7 @@ mod tests {
             w.send_new(Time(0));
         }
         w.lose(3);
-        w.expire(Time(9), Duration(9), |_| ());
+        w.expire(Time(9), Duration(9));
         assert!(w.send_again(0, Time(9)));
         assert_eq!(w.in_flight(), 1);
         w.acknowledge(0);
@@ -272,7 +317,7 @@ mod tests {
         assert_eq!((w.in_flight(), w.oldest()), (1, Some(Time(0))));
         assert!(!w.send_again(2, Time(10)));
         assert!(w.send_again(3, Time(10)), "a trimmed packet stays lost");
-        w.expire(Time(20), Duration(9), |_| ());
+        w.expire(Time(20), Duration(9));
         assert_eq!(w.in_flight(), 0);
         assert!(!w.lose(2), "already to be sent again");
         assert_eq!((w.in_flight(), w.oldest()), (1, Some(Time(10))), "a NACK is as good as an ACK");

@@ -1,6 +1,6 @@
 //! Parameters of a TCP connection.
 
-use super::congestion::Algorithm;
+use super::algorithm::Algorithm;
 use crate::PriorityBy;
 use crate::config::ConfigError;
 use crate::demotion;

@@ -416,7 +416,8 @@ impl Endpoint for Connection {
         let timeouts = u64::from(self.timeouts);
         match &self.half {
             Half::Sender(sender) => {
-                Stats { data_sent: sender.data_sent, retransmitted: sender.retransmitted, timeouts, ..Stats::default() }
+                let (data_sent, retransmitted) = sender.segments();
+                Stats { data_sent, retransmitted, timeouts, ..Stats::default() }
             }
             Half::Receiver(receiver) => Stats {
                 timeouts,

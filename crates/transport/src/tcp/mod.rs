@@ -12,11 +12,11 @@
 //!
 //! The two most important types are [`Connection`], one end of a transfer, and [`Segment`], what a packet says.
 
+mod algorithm;
 mod config;
 pub mod congestion;
 mod connection;
 mod flow;
-mod pacer;
 mod pfabric;
 mod prr;
 pub(crate) mod ranges;
@@ -29,8 +29,8 @@ mod timer;
 #[cfg(test)]
 mod tests;
 
+pub use algorithm::Algorithm;
 pub use config::{LongFlowBy, TcpConfig};
-pub use congestion::Algorithm;
 pub use connection::Connection;
 pub use flow::FlowSpec;
 pub use pfabric::PfabricConfig;

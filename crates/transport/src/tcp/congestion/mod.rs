@@ -1,10 +1,11 @@
 //! Congestion controls: how the window grows, and what it shrinks to.
 //!
 //! To add one: write `congestion/<name>.rs` with a type that implements `Control` and has `new(&TcpConfig)`, and add
-//! its line to the registry below. The defaults of `Control` are Reno's (RFC 5681), so a file states only what differs.
+//! its line to the registry ([`Algorithm`]). The defaults of `Control` are Reno's (RFC 5681), so a file states only what differs.
 //! Loss *detection* and recovery are not here: they are the sender's, the same for all (RFC 5681, 6582, 6675). Slow start is
 //! the same for all, too: the standard one, or `hystart`.
 
+use super::algorithm::{Algorithm, registry};
 use super::config::TcpConfig;
 use super::flow::Flow;
 use crate::units::{Duration, Rate, Time};
@@ -16,12 +17,12 @@ mod power;
 /// Congestion window and slow-start threshold, in bytes.
 #[derive(Clone, Debug)]
 pub(super) struct Window {
-    pub(super) cwnd: u64,
-    pub(super) ssthresh: u64,
+    cwnd: u64,
+    ssthresh: u64,
     /// Bytes acknowledged in congestion avoidance since the window last grew.
     counted: u64,
     /// Payload of a full segment.
-    pub(super) mss: u64,
+    mss: u64,
     /// Present during the initial slow start, where it is asked for.
     hystart: Option<Box<HyStart>>,
 }
@@ -36,6 +37,21 @@ impl Window {
     pub(super) fn with_hystart(mut self, config: &TcpConfig) -> Self {
         self.hystart = config.hystart.then(|| Box::new(HyStart::new(config)));
         self
+    }
+
+    #[inline]
+    pub(super) fn cwnd(&self) -> u64 {
+        self.cwnd
+    }
+
+    #[inline]
+    pub(super) fn ssthresh(&self) -> u64 {
+        self.ssthresh
+    }
+
+    #[inline]
+    pub(super) fn mss(&self) -> u64 {
+        self.mss
     }
 
     /// A new segment leaves; it ends at this offset.
@@ -92,6 +108,26 @@ impl Window {
     pub(super) fn set(&mut self, cwnd: u64) {
         self.cwnd = cwnd;
         self.counted = 0;
+    }
+
+    pub(super) fn set_ssthresh(&mut self, ssthresh: u64) {
+        self.ssthresh = ssthresh;
+    }
+
+    /// No more than `most`; growth goes on from there.
+    pub(super) fn limit(&mut self, most: u64) {
+        self.cwnd = self.cwnd.min(most);
+    }
+
+    /// Larger for a time, by what has left the network.
+    pub(super) fn inflate(&mut self, bytes: u64) {
+        self.cwnd += bytes;
+    }
+
+    /// Smaller by `acknowledged`, larger by one segment if that is one at least; never less than one.
+    pub(super) fn deflate(&mut self, acknowledged: u64) {
+        let added = if acknowledged >= self.mss { self.mss } else { 0 };
+        self.cwnd = (self.cwnd.saturating_sub(acknowledged) + added).max(self.mss);
     }
 
     /// Shrinks window and threshold without a loss. The progress towards the next segment keeps its proportion:
@@ -223,30 +259,9 @@ pub(super) trait Control {
     }
 }
 
-macro_rules! registry {
-    ($($(#[$attribute:meta])* $variant:ident: $module:ident, ecn: $ecn:literal $(, only: $only:meta)?;)*) => {
+macro_rules! controller {
+    ($($(#[$doc:meta])* $variant:ident: $module:ident, ecn: $ecn:literal $(, only: $only:meta)?;)*) => {
         $($(#[$only])? mod $module;)*
-
-        /// Names of the congestion controls.
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-        pub enum Algorithm {
-            $($(#[$only])? $(#[$attribute])* $variant,)*
-        }
-
-        impl Algorithm {
-            /// All of them, in the registry's order.
-            pub const ALL: &[Self] = &[$($(#[$only])? Self::$variant),*];
-
-            /// Its name: that of its file.
-            pub const fn name(self) -> &'static str {
-                match self { $($(#[$only])? Self::$variant => stringify!($module),)* }
-            }
-
-            /// Whether it makes no sense without ECN, and echoes each packet's mark as RFC 8257 §3.2 does.
-            pub(super) const fn needs_ecn(self) -> bool {
-                match self { $($(#[$only])? Self::$variant => $ecn,)* }
-            }
-        }
 
         /// One of the registered controls, dispatched statically.
         #[derive(Clone, Debug)]
@@ -318,34 +333,4 @@ macro_rules! registry {
     };
 }
 
-// The registry: one line per control. The type has the variant's name and lives in the module of that name.
-registry! {
-    /// RFC 5681: additive increase, halving, recovery that ends with the first new ACK.
-    Reno: reno, ecn: false;
-    /// Reno's window with RFC 6582's recovery, which repairs one loss per round trip without leaving.
-    #[default]
-    NewReno: newreno, ecn: false;
-    /// RFC 9438: growth as a cubic function of the time since the last reduction.
-    Cubic: cubic, ecn: false;
-    /// RFC 8257: reduction in proportion to the share of marked bytes.
-    Dctcp: dctcp, ecn: true;
-    /// SIGCOMM 2012: DCTCP whose reductions depend on how near the flow's deadline is.
-    D2tcp: d2tcp, ecn: true;
-    /// Joy 2015: DCTCP that reduces the windows of short flows less.
-    FaDctcp: fa_dctcp, ecn: true;
-    /// INFOCOM 2013: DCTCP whose growth and reductions depend on the bytes that the flow has sent.
-    L2dct: l2dct, ecn: true;
-    /// NSDI 2012: DCTCP whose flows are paced once they meet marks, for phantom queues.
-    Hull: hull, ecn: true;
-    /// SIGCOMM 2013: a flow begins with a whole window, and only timeouts tell of losses, for queues that go by what remains of
-    /// a flow.
-    Pfabric: pfabric, ecn: false;
-    /// RFC 6356: the linked increases of several connections that carry one transfer. Alone it is NewReno.
-    Lia: lia, ecn: false;
-    /// `CoNEXT` 2012: opportunistic linked increases, of the same kind.
-    Olia: olia, ecn: false;
-    /// For tests: NewReno that keeps each round-trip sample.
-    Timed: timed, ecn: false, only: cfg(test);
-    /// For tests: NewReno at a fixed pace, with its own priorities.
-    Paced: paced, ecn: false, only: cfg(test);
-}
+registry!(controller);

@@ -12,8 +12,7 @@ impl Connection {
     pub(crate) fn subflow(config: &TcpConfig, flow: FlowSpec, now: Time) -> Self {
         let mut connection = Self::connect_with(config, FlowSpec { bytes: None, ..flow }, now);
         if let Half::Sender(sender) = &mut connection.half {
-            sender.wait_for_data();
-            sender.set_size(config, flow.bytes);
+            sender.wait_for_data(config, flow.bytes);
         }
         connection
     }

@@ -1,28 +1,67 @@
-//! When the segments that are outstanding were sent, for controls that want each round-trip sample.
+//! Which segments are timed, and the round trips that they give.
+//!
+//! One at a time for the retransmission timer, and each for controls that go by delay. Never one that was sent twice (Karn's
+//! algorithm, RFC 6298 §3), nor one whose ACK would wait for the repair of a loss.
 
+use crate::tcp::timer::RetransmissionTimer;
 use crate::units::{Duration, Time};
 use std::collections::VecDeque;
 
-/// Times of departure of segments that were sent once, the oldest first.
-#[derive(Clone, Debug, Default)]
-pub(super) struct SentTimes(VecDeque<(u64, Time)>);
+/// The segments of one sender that are being timed.
+#[derive(Clone, Debug)]
+pub(super) struct Samples {
+    /// The segment that is timed for the retransmission timer ends here; 0 if none is.
+    end: u64,
+    sent_at: Time,
+    /// Where each is: those outstanding that were sent once, with their ends, the oldest first.
+    #[expect(clippy::box_collection, reason = "few senders have it, and all pay for its size")]
+    each: Option<Box<VecDeque<(u64, Time)>>>,
+}
 
-impl SentTimes {
-    /// A new segment leaves; it ends at this offset.
+impl Samples {
+    /// `each`: whether each segment is timed.
+    pub(super) fn new(each: bool) -> Self {
+        Self { end: 0, sent_at: Time::ZERO, each: each.then(Box::default) }
+    }
+
+    /// A segment leaves for the first time, while no hole is open; it ends at this offset.
+    #[inline]
     pub(super) fn on_sent(&mut self, end: u64, now: Time) {
-        self.0.push_back((end, now));
+        if self.end == 0 {
+            (self.end, self.sent_at) = (end, now);
+        }
+        if let Some(each) = &mut self.each {
+            each.push_back((end, now));
+        }
     }
 
-    /// Something is sent again: whatever is outstanding may be acknowledged by that, or have waited for it (Karn's algorithm).
-    pub(super) fn forget(&mut self) {
-        self.0.clear();
+    /// Something is sent again: whatever is outstanding may be acknowledged by that, or have waited for it.
+    pub(super) fn on_retransmission(&mut self) {
+        if let Some(each) = &mut self.each {
+            each.clear();
+        }
     }
 
-    /// Everything before an offset is acknowledged: the round trip of the newest segment of it.
-    pub(super) fn acknowledged(&mut self, una: u64, now: Time) -> Option<Duration> {
+    /// A loss was found: the ACK that the retransmission timer waits for has to wait for the repair.
+    pub(super) fn on_loss(&mut self) {
+        self.end = 0;
+    }
+
+    /// Everything before an offset is acknowledged: the round trip of the newest timed segment of it, which the
+    /// retransmission timer learns.
+    #[inline]
+    pub(super) fn on_ack(&mut self, una: u64, now: Time, timer: &mut RetransmissionTimer) -> Option<Duration> {
+        let mut round_trip = None;
+        if self.end != 0 && una >= self.end {
+            let timed = now.since(self.sent_at);
+            timer.sample(timed);
+            round_trip = Some(timed);
+            self.end = 0;
+        }
+        let Some(each) = &mut self.each else { return round_trip };
         let mut newest = None;
-        while self.0.front().is_some_and(|(end, _)| *end <= una) {
-            newest = self.0.pop_front().map(|(_, at)| now.since(at));
+        while each.front().is_some_and(|(end, _)| *end <= una) {
+            newest = each.pop_front().map(|(_, at)| now.since(at));
         }
         newest
     }
@@ -30,81 +69,39 @@ impl SentTimes {
 
 #[cfg(test)]
 mod tests {
-    use super::super::*;
-    use crate::tcp::congestion::Algorithm;
+    use super::*;
+    use crate::tcp::TcpConfig;
 
-    const MSS: u64 = 1460;
-
-    /// A sender and its timer.
-    struct Bench {
-        sender: Sender,
-        timer: RetransmissionTimer,
-    }
-
-    impl Bench {
-        fn new(congestion: Algorithm) -> Self {
-            let config = TcpConfig { congestion, initial_window: 8, sack: false, ..TcpConfig::default() };
-            let timer = RetransmissionTimer::new(&config);
-            Self { sender: Sender::new(&config, FlowSpec::of(None), Time::ZERO), timer }
+    /// Segments of one byte leave at these times; then everything before each offset is acknowledged.
+    fn round_trips(samples: &mut Samples, sent: &[u64], acks: &[(u64, u64)]) -> (Vec<Option<u64>>, Duration) {
+        let mut timer = RetransmissionTimer::new(&TcpConfig::default());
+        for (end, at) in (1..).zip(sent) {
+            samples.on_sent(end, Time(*at));
         }
-
-        /// Sends what it may, a segment each microsecond; returns how many.
-        fn send(&mut self, us: u64) -> u64 {
-            (0..u64::MAX).take_while(|i| self.sender.poll_transmit(&mut self.timer, at(us + i)).is_some()).count()
-                as u64
-        }
-
-        fn ack(&mut self, us: u64, segments: u64) {
-            let segment = Segment { ack: segments * MSS, window: 1 << 30, flags: Flags::ACK, ..Segment::default() };
-            self.sender.on_ack(&mut self.timer, at(us), &segment);
-        }
-
-        /// What its control has seen, in microseconds.
-        fn samples(&self) -> Vec<u64> {
-            let Controller::Timed(control) = &self.sender.control else { panic!("another control") };
-            control.0.iter().map(|rtt| rtt.0 / 1_000_000).collect()
-        }
-    }
-
-    fn at(us: u64) -> Time {
-        Time::ZERO + Duration::from_us(us)
+        let each = acks.iter().map(|(una, at)| samples.on_ack(*una, Time(*at), &mut timer).map(|rtt| rtt.0));
+        (each.collect(), timer.srtt())
     }
 
     #[test]
-    fn a_control_that_asks_gets_the_round_trip_of_each_ack() {
-        let mut bench = Bench::new(Algorithm::Timed);
-        assert_eq!(bench.send(0), 8);
-        for (us, segments) in [(100, 1), (120, 2), (150, 3), (170, 5)] {
-            bench.ack(us, segments);
-        }
-        // Segment n left n - 1 us after the start; an ACK of two times the newer one.
-        assert_eq!(bench.samples(), [100, 119, 148, 166]);
-        // One in a round trip is what the timer has.
-        assert_eq!(bench.timer.srtt(), Duration::from_us(100));
+    fn the_timer_has_one_segment_at_a_time() {
+        let mut samples = Samples::new(false);
+        let (each, srtt) = round_trips(&mut samples, &[0, 10, 20], &[(1, 100), (2, 150), (3, 160)]);
+        assert_eq!((each, srtt), (vec![Some(100), None, None], Duration(100)));
     }
 
     #[test]
-    fn what_was_sent_twice_is_no_sample() {
-        let mut bench = Bench::new(Algorithm::Timed);
-        bench.send(0);
-        bench.ack(100, 1);
-        bench.sender.on_timeout(&bench.timer, at(5_000));
-        assert!(bench.send(5_000) >= 1);
-        bench.ack(5_100, 8);
-        assert_eq!(bench.samples(), [100]);
-        // What is sent for the first time afterwards is one again.
-        let sent = bench.send(6_000);
-        assert!(sent > 0, "{}", bench.sender.waiting_for(bench.timer.rto()));
-        bench.ack(6_200, 8 + sent);
-        assert_eq!(bench.samples().len(), 2);
+    fn a_control_that_asks_has_the_newest_of_each_ack() {
+        let mut samples = Samples::new(true);
+        let (each, srtt) = round_trips(&mut samples, &[0, 10, 20], &[(1, 100), (3, 160)]);
+        assert_eq!((each, srtt), (vec![Some(100), Some(140)], Duration(100)));
     }
 
     #[test]
-    fn other_controls_have_the_timer_s_samples_and_keep_nothing() {
-        let mut bench = Bench::new(Algorithm::NewReno);
-        bench.send(0);
-        assert!(bench.sender.sent_times.is_none());
-        bench.ack(100, 1);
-        assert_eq!(bench.timer.srtt(), Duration::from_us(100));
+    fn what_may_have_been_sent_twice_is_no_sample() {
+        let mut samples = Samples::new(true);
+        round_trips(&mut samples, &[0, 10], &[]);
+        samples.on_loss();
+        samples.on_retransmission();
+        assert_eq!(round_trips(&mut samples, &[], &[(2, 100)]), (vec![None], Duration::ZERO));
     }
 }

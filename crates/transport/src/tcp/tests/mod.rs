@@ -12,6 +12,7 @@ mod prr;
 mod receiving;
 mod recovery;
 mod sack;
+mod samples;
 mod tagging;
 
 use super::{Algorithm, Connection, Flags, Segment, TcpConfig};

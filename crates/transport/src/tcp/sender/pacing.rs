@@ -5,36 +5,45 @@
 //! are no bursts, not even the initial window that RFC 9002 §7.7 allows, and idle times give no credit. Retransmissions are
 //! spaced, too. A rate that changes counts at once.
 
-use crate::units::{Rate, Time};
+use crate::units::{Duration, Rate, Time};
 
 /// Spaces the segments of one sender.
 #[derive(Clone, Debug)]
-pub(super) struct Pacer {
+pub(super) struct Pacing {
     /// Bytes of the last segment on the wire; 0 before the first.
     last: u32,
     header: u32,
+    /// When the last segment left.
+    sent_at: Time,
     /// When the segment that is held back may leave; [`Time::MAX`] if none is.
     release: Time,
 }
 
-impl Pacer {
+impl Pacing {
     /// `header`: bytes of a segment beside its payload.
     pub(super) fn new(header: u32) -> Self {
-        Self { last: 0, header, release: Time::MAX }
+        Self { last: 0, header, sent_at: Time::ZERO, release: Time::MAX }
     }
 
     /// A segment leaves.
     #[inline]
-    pub(super) fn on_sent(&mut self, payload: u16) {
+    pub(super) fn on_sent(&mut self, now: Time, payload: u16) {
+        self.sent_at = now;
         self.last = self.header + u32::from(payload);
     }
 
-    /// Whether the next segment has to wait at `rate` (`None`: as fast as the window allows). The last one left at `sent_at`.
+    /// For how long no segment has left.
     #[inline]
-    pub(super) fn holds(&mut self, now: Time, sent_at: Time, rate: Option<Rate>) -> bool {
+    pub(super) fn idle(&self, now: Time) -> Duration {
+        now.since(self.sent_at)
+    }
+
+    /// Whether the next segment has to wait at `rate` (`None`: as fast as the window allows).
+    #[inline]
+    pub(super) fn holds(&mut self, now: Time, rate: Option<Rate>) -> bool {
         self.release = Time::MAX;
         let Some(rate) = rate.filter(|_| self.last > 0) else { return false };
-        let release = sent_at + Rate(rate.bps().max(1)).transmit_time(u64::from(self.last));
+        let release = self.sent_at + Rate(rate.bps().max(1)).transmit_time(u64::from(self.last));
         if release > now {
             self.release = release;
         }
@@ -55,17 +64,18 @@ mod tests {
     #[test]
     fn a_segment_waits_for_as_long_as_the_one_before_it_takes() {
         let rate = Some(Rate::from_mbps(100));
-        let mut pacer = Pacer::new(40);
-        assert!(!pacer.holds(Time(5), Time::ZERO, rate), "nothing was sent");
-        pacer.on_sent(1460);
+        let mut pacing = Pacing::new(40);
+        assert!(!pacing.holds(Time(5), rate), "nothing was sent");
+        pacing.on_sent(Time::ZERO, 1460);
         // 1500 bytes take 120 us.
-        assert!(pacer.holds(Time(119_999_999), Time::ZERO, rate));
-        assert_eq!(pacer.release(), Time(120_000_000));
-        assert!(!pacer.holds(Time(120_000_000), Time::ZERO, rate));
-        assert_eq!(pacer.release(), Time::MAX);
+        assert!(pacing.holds(Time(119_999_999), rate));
+        assert_eq!(pacing.release(), Time(120_000_000));
+        assert!(!pacing.holds(Time(120_000_000), rate));
+        assert_eq!(pacing.release(), Time::MAX);
         // A rate that changes, or that is no longer wanted, counts at once.
-        assert!(!pacer.holds(Time(60_000_000), Time::ZERO, Some(Rate::from_mbps(200))));
-        assert!(!pacer.holds(Time(1), Time::ZERO, None));
-        assert!(pacer.holds(Time(1), Time::ZERO, Some(Rate(0))), "no division by nothing");
+        assert!(!pacing.holds(Time(60_000_000), Some(Rate::from_mbps(200))));
+        assert!(!pacing.holds(Time(1), None));
+        assert!(pacing.holds(Time(1), Some(Rate(0))), "no division by nothing");
+        assert_eq!(pacing.idle(Time(7)), Duration(7));
     }
 }
