@@ -1,12 +1,10 @@
 //! Hosts whose applications read a file before they decide: about an offer, whether it is that file; about a request, what its hash is.
 
-mod world;
-
+use crate::world::rogue::Records;
+use crate::world::{self, Faults, Manner, World, address, bytes, group, psk};
 use anabranch_host::wire::{Answer, Datagram, Reason, Refusal};
 use anabranch_host::{Failure, HostConfig, Outcome, SessionId, Stragglers, Unsealer};
 use anabranch_transport::{Duration, Time};
-use world::rogue::Records;
-use world::{Faults, Manner, World, address, bytes, group, psk};
 
 /// Longer than a silent host is waited for, and than a session without progress lasts.
 const LONG: u64 = 600;

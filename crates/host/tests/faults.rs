@@ -1,12 +1,10 @@
 //! Sessions on networks with every fault at once: each completes right, or fails with a reason; none hangs.
 
-mod world;
-
+use crate::world::{Faults, World, bytes, group};
 use anabranch_host::Outcome;
 use anabranch_transport::Duration;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use world::{Faults, World, bytes, group};
 
 /// Networks, each with a session or two. The long test has more.
 const QUICK: u64 = 300;

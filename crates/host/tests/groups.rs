@@ -2,11 +2,9 @@
 //!
 //! The windows of a group follow the delays of its members, so it takes about as long as one receiver alone; copies share the sender's link.
 
-mod world;
-
+use crate::world::{Faults, World, bytes, group};
 use anabranch_host::{Delivery, Outcome};
 use anabranch_transport::{Duration, Time};
-use world::{Faults, World, bytes, group};
 
 /// Round trips in microseconds.
 const ROUND_TRIPS: [u64; 4] = [100, 1000, 10_000, 100_000];

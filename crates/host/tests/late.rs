@@ -1,10 +1,8 @@
 //! Receivers that come when the others of their group have part of the object already.
 
-mod world;
-
+use crate::world::{self, Faults, World, bytes, group};
 use anabranch_host::{Delivery, HostConfig, Outcome, Stragglers};
 use anabranch_transport::{Duration, Time};
-use world::{Faults, World, bytes, group};
 
 /// Bytes of the object: 1 s at 100 Mbit/s, and 85 blocks, more than are in progress at once.
 const SIZE: usize = 12_000_000;

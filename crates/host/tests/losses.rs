@@ -1,10 +1,8 @@
 //! Groups on networks that lose datagrams one by one and in bursts: all have the object in the end, and soon, whatever is lost.
 
-mod world;
-
+use crate::world::{Faults, World, bytes, group};
 use anabranch_host::Outcome;
 use anabranch_transport::Duration;
-use world::{Faults, World, bytes, group};
 
 /// Bytes of the object.
 const SIZE: usize = 1_000_000;

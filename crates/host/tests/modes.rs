@@ -1,12 +1,10 @@
 //! Permission bits of files: each receiver is told them, and waits neither for lost answers for ever nor for senders that do not know the question.
 
-mod world;
-
 use std::io;
 
+use crate::world::{Faults, World, address, bytes, group, manifest};
 use anabranch_host::{HostConfig, Object, Outcome, Protection};
 use anabranch_transport::{Duration, Time};
-use world::{Faults, World, address, bytes, group, manifest};
 
 /// An object that has permission bits.
 struct File(Vec<u8>, u16);

@@ -1,13 +1,11 @@
 //! Groups whose packets stop arriving at some or all of the receivers, while unicast still works.
 
-mod world;
-
 use std::cell::Cell;
 use std::rc::Rc;
 
+use crate::world::{self, Faults, World, bytes, group};
 use anabranch_host::{Delivery, Outcome};
 use anabranch_transport::{Duration, Time};
-use world::{Faults, World, bytes, group};
 
 /// Bytes of the object: 0.4 s at 100 Mbit/s.
 const SIZE: usize = 5_000_000;

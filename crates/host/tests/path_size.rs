@@ -1,14 +1,12 @@
 //! Paths that carry smaller packets than a session has: its end says so soon, and which would arrive; the next session has those.
 
-mod world;
-
 use std::cell::Cell;
 use std::net::SocketAddr;
 use std::rc::Rc;
 
+use crate::world::{Faults, Manner, World, address, bytes, group, psk};
 use anabranch_host::{HostConfig, Outcome, Protection, SessionId, Stragglers};
 use anabranch_transport::{Duration, Time};
-use world::{Faults, Manner, World, address, bytes, group, psk};
 
 /// How soon a path that is too small must be found, in seconds.
 const SOON: u64 = 2;

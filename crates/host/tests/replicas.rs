@@ -1,12 +1,10 @@
 //! An object that is fetched from replicas of which some are slow: these must not cost time.
 
-mod world;
-
+use crate::world::{Faults, World, address, bytes, psk};
 use anabranch_host::HostConfig;
 use anabranch_transport::{Duration, Rate, Time};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use world::{Faults, World, address, bytes, psk};
 
 /// A server that has the object.
 #[derive(Clone, Copy, Debug)]

@@ -1,10 +1,8 @@
 //! Sessions whose receivers have the beginning of the object from an earlier one.
 
-mod world;
-
+use crate::world::{self, Faults, World, bytes, group};
 use anabranch_host::{Failure, Outcome, SessionId};
 use anabranch_transport::{Duration, Time};
-use world::{Faults, World, bytes, group};
 
 /// Bytes of the object, and of a span: what is less than a span is fetched again.
 const SIZE: usize = 4_000_000;

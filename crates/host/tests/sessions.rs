@@ -1,10 +1,8 @@
 //! Sessions between hosts on a network without faults, or with one fault at a time.
 
-mod world;
-
+use crate::world::{self, Faults, Manner, World, address, bytes, group};
 use anabranch_host::{Failure, HostConfig, Outcome, Protection};
 use anabranch_transport::{Duration, Time};
-use world::{Faults, Manner, World, address, bytes, group};
 
 fn seconds(time: Time) -> f64 {
     time.ps() as f64 / 1e12

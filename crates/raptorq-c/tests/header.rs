@@ -19,7 +19,7 @@ fn the_header_is_up_to_date() {
         std::fs::write(&header, &made).unwrap();
     }
     let committed = std::fs::read_to_string(&header).unwrap();
-    assert!(committed == made, "hint: UPDATE=1 cargo test -p anabranch-raptorq-c --test header\n{made}");
+    assert!(committed == made, "hint: UPDATE=1 cargo test -p anabranch-raptorq-c --test all header::\n{made}");
     // Every function of the source is in it.
     let source: String = SOURCES.iter().map(|file| std::fs::read_to_string(folder.join(file)).unwrap()).collect();
     for function in source.split("extern \"C\" fn ").skip(1).map(|rest| rest.split('(').next().unwrap()) {

@@ -2,10 +2,8 @@
 //!
 //! The full run is long (`make test-codec-all`); the ordinary tests take a sample of it.
 
-mod common;
-
+use crate::common::{MAX_ESI, Random, classes, in_parallel, ours};
 use anabranch_raptorq::{SourceBlockDecoder, SourceBlockEncoder};
-use common::{MAX_ESI, Random, classes, in_parallel, ours};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,10 +1,8 @@
 //! After its first block a codec allocates nothing, and what it has taken by then is bounded.
 
-mod common;
-
+use crate::common::{Random, ours};
 use allocation_counter::{AllocationInfo, measure};
 use anabranch_raptorq::{EncodingPlan, RepairMatrix, SourceBlockDecoder, SourceBlockEncoder};
-use common::{Random, ours};
 use std::sync::Arc;
 
 /// K, and losses in symbols: none, few, some, many, all. Between them a decoder takes each of its ways.

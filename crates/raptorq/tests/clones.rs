@@ -1,15 +1,13 @@
 //! A clone goes on from where the original is, and neither notices the other.
 
-mod common;
-
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
+use crate::common::{Random, ours};
 use anabranch_raptorq::{
     Decoder, Encoder, LoadedBlocks, ObjectTransmissionInformation, PayloadId, Progress, RepairMatrix,
     SourceBlockEncoder,
 };
-use common::{Random, ours};
 
 /// An object of two blocks with other numbers of symbols, 1000 bytes in packets of 16.
 fn object() -> (Vec<u8>, ObjectTransmissionInformation) {

@@ -1,13 +1,11 @@
 //! Symbols whose ids somebody chose so that decoding them takes long: the work is counted, and compared with that of a block
 //! with ordinary losses.
 
-mod common;
-
+use crate::common::reference::Reference;
+use crate::common::{MAX_ESI, Random, ours};
 use anabranch_raptorq::{
     Decoder, DecoderError, Encoder, EncodingPlan, ObjectTransmissionInformation, SourceBlockDecoder, SourceBlockEncoder,
 };
-use common::reference::Reference;
-use common::{MAX_ESI, Random, ours};
 use std::sync::Arc;
 
 /// The most work that a block may take, next to one whose source symbols are all lost.

@@ -3,10 +3,8 @@
 //!
 //! Both sides of a comparison can only be wrong together; `reference.rs` and `vectors.rs` are for that.
 
-mod common;
-
-use common::peer::Peer;
-use common::{MAX_ESI, Random, classes, in_parallel, ours};
+use crate::common::peer::Peer;
+use crate::common::{MAX_ESI, Random, classes, in_parallel, ours};
 
 /// Exchanges one block of `k` symbols, both ways.
 fn exchange(k: u32, seed: u64) {

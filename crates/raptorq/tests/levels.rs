@@ -1,14 +1,12 @@
 //! Objects with each instruction set: the level that was asked for is used for every block, and gives the same bytes.
 
-mod common;
-
 use std::num::NonZeroUsize;
 
+use crate::common::Random;
 use anabranch_raptorq::{
     BlockError, Decoder, DecoderError, Encoder, EncoderError, EncodingPacket, Level, LoadedBlocks,
     ObjectTransmissionInformation, PayloadId,
 };
-use common::Random;
 
 /// 30 000 bytes in packets of 96, in three blocks, with sub-blocks.
 fn object() -> (Vec<u8>, ObjectTransmissionInformation) {

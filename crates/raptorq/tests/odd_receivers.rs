@@ -1,10 +1,8 @@
 //! Receivers that collect symbols in ways that no ordinary loss leads to: far more than needed, or ids that were chosen
 //! so that they do not determine the block.
 
-mod common;
-
+use crate::common::{MAX_ESI, Random, ours};
 use anabranch_raptorq::{Added, NotYet, SourceBlockDecoder, SourceBlockEncoder};
-use common::{MAX_ESI, Random, ours};
 
 /// The intermediate symbols that the encoding symbols of a block depend on, one bit a column, found with the public
 /// interface alone: an encoder of one-byte symbols is a linear map, so 64 blocks tell rows apart.

@@ -1,12 +1,10 @@
 //! The codec against the standard taken literally (`common/reference.rs`), for small blocks.
 
-mod common;
-
+use crate::common::{MAX_ESI, Random, ours};
 use anabranch_raptorq::Added;
-use common::{MAX_ESI, Random, ours};
 
-use common::peer::Peer;
-use common::reference::Reference;
+use crate::common::peer::Peer;
+use crate::common::reference::Reference;
 
 /// Blocks with K' up to 62, K being K' or less.
 const SOURCE_SYMBOLS: [u32; 14] = [1, 2, 9, 10, 11, 12, 18, 20, 26, 30, 36, 42, 49, 60];
@@ -78,7 +76,7 @@ fn a_block_is_decoded_exactly_when_its_symbols_determine_it() {
             let padded = k..k + padding;
             let isis = esis.iter().map(|&esi| if esi < k { esi } else { esi + padding });
             let mut matrix = reference.matrix(padded.chain(isis));
-            let rank = common::reference::eliminate(&mut matrix, reference.intermediate_symbols());
+            let rank = crate::common::reference::eliminate(&mut matrix, reference.intermediate_symbols());
 
             decoder.clear();
             for &esi in &esis {

@@ -1,11 +1,9 @@
 //! What encoder and decoder promise, for blocks of any shape and losses of any kind.
 
-mod common;
-
+use crate::common::{MAX_ESI, Random, in_parallel, ours};
 use anabranch_raptorq::{
     Added, BlockError, DecodeError, EncodingPlan, Level, NotYet, RepairMatrix, SourceBlockDecoder, SourceBlockEncoder,
 };
-use common::{MAX_ESI, Random, in_parallel, ours};
 use proptest::prelude::*;
 use std::sync::Arc;
 

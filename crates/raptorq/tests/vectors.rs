@@ -1,8 +1,6 @@
 //! Known answers: repair symbols that two other codecs, nanorq and the crates.io `raptorq` 2.0.1, agree on.
 
-mod common;
-
-use common::ours;
+use crate::common::ours;
 
 const SYMBOL_SIZE: usize = 16;
 

@@ -1,4 +1,4 @@
-//! Help texts and errors, as they are printed. `TRYCMD=overwrite cargo test -p scdp-cli --test transcripts` writes them again.
+//! Help texts and errors, as they are printed. `TRYCMD=overwrite cargo test -p scdp-cli --test all transcripts::` writes them again.
 
 #[test]
 fn help_and_errors() {

@@ -5,9 +5,9 @@ use anabranch_host::wire::{Control, Datagram};
 use anabranch_host::{Failure, Host, HostConfig, HostEvent, Outcome};
 use anabranch_transport::{Duration, Time};
 
+use super::{at, received, sent, stranger};
 use crate::world::rogue::{Opener, Records, manifest_of, parameters};
 use crate::world::{self, Faults, Manner, World, address, bytes, psk};
-use crate::{at, received, sent, stranger};
 
 #[test]
 fn an_application_that_asks_for_no_events_is_not_buried_in_them() {

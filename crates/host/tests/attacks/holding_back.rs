@@ -4,7 +4,7 @@ use anabranch_host::{Failure, HostConfig, Outcome, Stragglers};
 use anabranch_transport::scdp::Pull;
 use anabranch_transport::{Duration, Time};
 
-use crate::stranger;
+use super::stranger;
 use crate::world::rogue::{Records, Responder};
 use crate::world::{self, Faults, World, address, bytes, group, psk};
 

@@ -12,9 +12,9 @@ use anabranch_transport::scdp::{Mode, Pull};
 use anabranch_transport::{Duration, Time};
 use rand::RngExt;
 
+use super::{at, random, received, sent, stranger};
 use crate::world::rogue::{Opener, Records, Responder, manifest_of, parameters, request};
 use crate::world::{self, Faults, Manner, World, address, bytes, psk};
-use crate::{at, random, received, sent, stranger};
 
 /// A pull that asks for nothing that matters.
 fn pull(block: u32, upto: u32) -> Pull {

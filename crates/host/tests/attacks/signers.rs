@@ -8,9 +8,9 @@ use anabranch_host::{
 use anabranch_transport::scdp::Mode;
 use anabranch_transport::{Duration, Time};
 
+use super::{received, sent, stranger};
 use crate::world::rogue::{Opener, Records, manifest_of, parameters};
 use crate::world::{Faults, World, address, bytes, group, psk, signed};
-use crate::{received, sent, stranger};
 
 /// Who is trusted, and a member of the group who is not.
 fn trusted() -> SigningKey {

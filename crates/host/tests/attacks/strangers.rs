@@ -6,9 +6,9 @@ use anabranch_host::{Failure, Host, HostConfig, Outcome};
 use anabranch_transport::{Duration, Time};
 use rand::{Rng, RngExt};
 
+use super::{random, received, sent, stranger};
 use crate::world::rogue::{Opener, Records, manifest_of, parameters};
 use crate::world::{Faults, World, address, bytes, psk};
-use crate::{random, received, sent, stranger};
 
 #[test]
 fn datagrams_of_strangers_make_no_state_and_no_answer() {

@@ -7,7 +7,7 @@ use anabranch_host::wire::{
 use anabranch_host::{Manifest, ObjectName, Page, SigningKey};
 use anabranch_transport::scdp::{Mode, Pull};
 
-use crate::message::{INDEX, Message, OPENER_SALT, SESSION};
+use super::message::{INDEX, Message, OPENER_SALT, SESSION};
 
 pub(crate) fn manifest() -> Manifest {
     let name = ObjectName::new("model.bin").expect("a name");

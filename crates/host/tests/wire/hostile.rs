@@ -4,9 +4,9 @@ use anabranch_host::wire::{Answer, Control, Datagram, HashesRepr, Open, PullPack
 use anabranch_host::{Payload, Protection, Psk, Sealer, Unsealer};
 use proptest::prelude::*;
 
-use crate::examples::examples;
-use crate::message::{Ends, Message, OPENER_SALT, RESPONDER_SALT, SESSION, both, keyed, sealed, taken};
-use crate::strategies::message;
+use super::examples::examples;
+use super::message::{Ends, Message, OPENER_SALT, RESPONDER_SALT, SESSION, both, keyed, sealed, taken};
+use super::strategies::message;
 
 /// A symbol's header is all that a receiver of a trimmed one needs.
 const HEADER: usize = 36;

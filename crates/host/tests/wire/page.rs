@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use anabranch_host::Protection;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 
-use crate::examples::examples;
-use crate::message::{Message, keyed, sealed};
+use super::examples::examples;
+use super::message::{Message, keyed, sealed};
 
 const MARK: &str = "<!-- example: ";
 
@@ -71,7 +71,7 @@ fn the_page_shows_what_the_code_makes() {
     } else {
         assert!(
             page == renewed,
-            "docs/reference/wire.md is out of date: UPDATE=1 cargo test -p anabranch-host --test wire"
+            "docs/reference/wire.md is out of date: UPDATE=1 cargo test -p anabranch-host --test all wire::"
         );
     }
 }
@@ -99,7 +99,7 @@ fn the_first_inputs_of_the_fuzz_target_are_the_examples() {
             std::fs::write(&path, &input).expect("the repository can be written");
         }
         let kept = std::fs::read(&path).unwrap_or_default();
-        assert!(kept == input, "{name} is out of date: UPDATE=1 cargo test -p anabranch-host --test wire");
+        assert!(kept == input, "{name} is out of date: UPDATE=1 cargo test -p anabranch-host --test all wire::");
     }
 }
 

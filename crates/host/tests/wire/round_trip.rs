@@ -5,9 +5,9 @@ use anabranch_host::{MAX_DATAGRAMS, Protection, SealError, Sealer};
 use anabranch_transport::scdp::{Options, Pull};
 use proptest::prelude::*;
 
-use crate::examples::{examples, parameters};
-use crate::message::{Ends, Message, OPENER_SALT, SESSION, both, keyed};
-use crate::strategies::message;
+use super::examples::{examples, parameters};
+use super::message::{Ends, Message, OPENER_SALT, SESSION, both, keyed};
+use super::strategies::message;
 
 proptest! {
     #[test]

@@ -10,7 +10,7 @@ use anabranch_host::{Manifest, ObjectName, PAGE_HASHES, Page, PublicKey, Signatu
 use anabranch_transport::scdp::{MAX_BLOCK_SYMBOLS, Mode, Pull};
 use proptest::prelude::*;
 
-use crate::message::Message;
+use super::message::Message;
 
 fn symbol() -> impl Strategy<Value = Message> {
     let repr = (any::<u32>(), 0..=MAX_ESI, any::<u8>(), any::<u32>(), any::<bool>());

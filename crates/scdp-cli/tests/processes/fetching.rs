@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rustix::process::Signal;
 
-use crate::program::{Place, Program, content, names, run};
+use super::program::{Place, Program, content, names, run};
 
 /// Three servers of `rivers.bin`, in the folders `a`, `b` and `c`.
 fn servers(place: &Place, options: &str) -> [(Program, String); 3] {

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use rustix::process::Signal;
 
-use crate::program::{Place, Program, names, run};
+use super::program::{Place, Program, names, run};
 
 /// `nobody`, who may write nothing of the one who runs the tests.
 const NOBODY: u32 = 65_534;

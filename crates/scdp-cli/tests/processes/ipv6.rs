@@ -3,8 +3,8 @@
 use std::fs;
 use std::net::{Ipv6Addr, UdpSocket};
 
-use crate::namespace::Namespace;
-use crate::program::{Program, run};
+use super::namespace::Namespace;
+use super::program::{Program, run};
 
 /// A file that is sent, and the key for it.
 fn prepare(folder: &std::path::Path) -> Vec<u8> {

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use rustix::process::Signal;
 
-use crate::program::{Place, Program, names, run};
+use super::program::{Place, Program, names, run};
 
 #[test]
 fn a_key_is_for_its_owner_and_never_replaced() {

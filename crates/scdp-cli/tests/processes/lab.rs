@@ -12,8 +12,8 @@ use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::program::{Ended, Program, names};
-use crate::tutorial::masked;
+use super::program::{Ended, Program, names};
+use super::tutorial::masked;
 
 /// Looks at something that takes time: so often, and so long between.
 const LOOKS: usize = 6000;

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use rustix::process::Signal;
 
-use crate::program::{Place, Program, names, run};
+use super::program::{Place, Program, names, run};
 
 fn mode(path: &Path) -> u32 {
     path.metadata().expect("there").mode() & 0o7777

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use crate::program::{Ended, Place, Program, names, run};
+use super::program::{Ended, Place, Program, names, run};
 
 /// Characters that move or hide text, or end a line.
 const UNSAFE: [char; 8] =

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::program::Program;
+use super::program::Program;
 
 /// A network namespace, deleted at the end.
 pub(crate) struct Namespace(String);

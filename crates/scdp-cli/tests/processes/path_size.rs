@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use crate::namespace::Namespace;
-use crate::program::{Ended, Program, content, run};
+use super::namespace::Namespace;
+use super::program::{Ended, Program, content, run};
 
 /// Hosts `a`, `b` and `c` around a switch; the port of `b` has this MTU.
 struct Network {

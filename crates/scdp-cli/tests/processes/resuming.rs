@@ -4,7 +4,7 @@ use std::fs;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::time::Duration;
 
-use crate::program::{Place, Program, names, run};
+use super::program::{Place, Program, names, run};
 
 /// What is kept, at least.
 const KEPT: u64 = 16 << 20;

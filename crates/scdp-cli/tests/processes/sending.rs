@@ -5,7 +5,7 @@ use std::net::UdpSocket;
 
 use rustix::process::Signal;
 
-use crate::program::{Place, Program, content, multicast_loops, names, run};
+use super::program::{Place, Program, content, multicast_loops, names, run};
 
 #[test]
 fn three_hosts_get_a_file() {

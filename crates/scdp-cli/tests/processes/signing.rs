@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::program::{Place, Program, names, run};
+use super::program::{Place, Program, names, run};
 
 /// A place with two keys that sign, `ours` and `theirs`.
 fn place(size: usize) -> Place {

@@ -4,7 +4,7 @@ use std::fs;
 
 use rustix::process::Signal;
 
-use crate::program::{Ended, Place, Program, names};
+use super::program::{Ended, Place, Program, names};
 
 /// Far longer than these tests may take: who is told ends at once.
 const PATIENT: &str = "--timeout 300s";

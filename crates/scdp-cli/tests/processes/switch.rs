@@ -2,8 +2,8 @@
 
 use rustix::process::Signal;
 
-use crate::namespace::Namespace;
-use crate::program::run;
+use super::namespace::Namespace;
+use super::program::run;
 
 /// A network namespace with a pair of interfaces, one of them down. None where none can be made.
 fn namespace() -> Option<Namespace> {

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::program::{Place, Program, multicast_loops, run};
+use super::program::{Place, Program, multicast_loops, run};
 
 const MARK: &str = "<!-- made by running it: ";
 /// Bytes of the file: enough for a rate, not for patience.

@@ -9,8 +9,6 @@ mod holding_back;
 mod members;
 mod signers;
 mod strangers;
-#[path = "../world/mod.rs"]
-mod world;
 mod wrong_bytes;
 
 use std::net::SocketAddr;

@@ -1,0 +1,6 @@
+//! All tests of the crate from outside, in one program: it is linked once, and its tests share the cores.
+//!
+//! A test file is a module here: `cargo test -p anabranch-raptorq-c --test all header::` runs one of them.
+
+mod c_programs;
+mod header;
