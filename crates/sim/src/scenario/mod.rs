@@ -42,6 +42,7 @@ mod transport;
 mod tree;
 mod validate;
 mod weighted_paths;
+mod window_rule;
 mod windows;
 mod workload;
 
@@ -60,7 +61,7 @@ pub use reference::{reference, schema};
 pub use remarks::Remark;
 pub use switch::SwitchConfig;
 pub use transport::{TransportConfig, TransportName};
-pub use windows::WindowRule;
+pub use window_rule::WindowRule;
 pub use workload::WorkloadConfig;
 
 /// One experiment.

@@ -3,7 +3,7 @@
 use super::RoutingMode;
 use super::decoding;
 use super::queue::QueueKind;
-use super::windows::WindowRule;
+use super::window_rule::WindowRule;
 use crate::host::protocol::{Protocol, Transport};
 use crate::workload::Fault;
 use anabranch_transport::multipath::{FrontBackConfig, MptcpConfig};
