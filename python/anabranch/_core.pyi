@@ -1,7 +1,7 @@
 """The simulator, compiled from ``crates/py``. Use it through `anabranch.plan` and `anabranch.run`."""
 
 from collections.abc import Callable
-from typing import Self, TypeAlias, final
+from typing import Any, Self, TypeAlias, final
 
 _Limits: TypeAlias = tuple[int, int, int, int, int]
 """Object bytes, block bytes, source symbols, blocks in progress, extra symbols."""
@@ -25,25 +25,13 @@ def runs(path: str, overrides: list[str], seeds: int | None, /) -> str:
     Returns JSON ``{"runs": [{"run", "point", "seed", "hash"}]}``.
     """
 
-def run(
-    path: str,
-    overrides: list[str],
-    seeds: int | None,
-    out: str,
-    threads: int,
-    command: list[str],
-    resume: bool,
-    limit_s: float | None,
-    progress: Callable[[str], bool] | None,
-    /,
-) -> str:
-    """Run a scenario and write its results to `out`; returns the manifest as JSON.
+def run(path: str, overrides: list[str], options: dict[str, Any], progress: Callable[[str], bool] | None, /) -> str:
+    """Run a scenario and write its results; returns the manifest as JSON.
 
-    `threads` 0 means one per core. `resume` keeps the complete runs that `out` has already, if their hash is the same.
-    `limit_s` is the wall-clock time that each run may take; one that takes longer is stopped and marked ``wall_limit``.
-    `progress` gets, a few times per second, JSON ``{"runs_done", "runs_kept", "runs_total", "simulated_ns",
-    "events", "events_per_s", "eta_s", "current", "on_several_threads": {"divided": int, "whole": {reason: int},
-    "anew": {reason: int}}}``, also at the end, and returns False to ask for an interruption:
+    `options` are those of ``anabranch.running.options`` that reach the core, by name; ``out`` is required, and an
+    unknown name raises ``TypeError``. `progress` gets, a few times per second, JSON ``{"runs_done", "runs_kept",
+    "runs_total", "simulated_ns", "events", "events_per_s", "eta_s", "current", "on_several_threads": {"divided": int,
+    "whole": {reason: int}, "anew": {reason: int}}}``, also at the end, and returns False to ask for an interruption:
     finished runs are kept, the others are marked ``interrupted`` in the manifest.
     """
 
@@ -51,14 +39,14 @@ def run(
 class Sweep:
     """The runs of a scenario, made one by one, here or on other machines, and the result folder while they end."""
 
-    def __new__(cls, path: str, overrides: list[str], seeds: int | None, /) -> Self: ...
+    def __new__(cls, path: str, overrides: list[str], options: dict[str, Any], /) -> Self: ...
     def data_files(self) -> set[str]:
         """Return the files that the scenario names, relative to its own."""
 
     def hash(self, run: str, /) -> str:
         """Return the hash of all that a run depends on."""
 
-    def run_one(self, run: str, folder: str, limit_s: float | None, progress: Callable[[str], bool] | None, /) -> str:
+    def run_one(self, run: str, folder: str, progress: Callable[[str], bool] | None, /) -> str:
         """Make one run in a folder of its own, which holds what ``runs/RUN`` of a result folder does.
 
         Returns the run's entry as JSON. `progress` is as for `run`. If this raises, nothing is left.

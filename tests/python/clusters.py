@@ -41,7 +41,7 @@ from anabranch.base import core
 from anabranch.errors import PanicError
 # Dask loads this more than once.
 whole = core.whole = getattr(core, "whole", core.Sweep.run_one)
-def run_one(self, run, folder, limit_s, progress):
+def run_one(self, run, folder, progress):
     match {poison}.get(run):
         case "panic":
             raise PanicError(f"run {{run}}: the simulator panicked: index out of bounds")
@@ -52,7 +52,7 @@ def run_one(self, run, folder, limit_s, progress):
         case "memory":
             raise MemoryError
     time.sleep({pause})
-    return whole(self, run, folder, limit_s, progress)
+    return whole(self, run, folder, progress)
 core.Sweep.run_one = run_one
 """
 """Makes some runs fail on the workers that load it, and the others take longer."""

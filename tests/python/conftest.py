@@ -105,19 +105,15 @@ class StandIn(ModuleType):
         self,
         path: str,
         overrides: list[str],
-        seeds: int | None,
-        out: str,
-        threads: int,
-        command: list[str],
-        resume: bool,
-        limit_s: float | None,  # noqa: ARG002
+        options: dict[str, Any],
         progress: Callable[[str], bool],
     ) -> str:
         from pathlib import Path
 
-        self.calls.append(("run", path, overrides, seeds, out, threads, command, resume))
+        self.calls.append(("run", path, overrides, options))
         if self.during:
             self.during(progress)
+        out = options["out"]
         fixtures.write(Path(out), self.fixture)
         return (Path(out) / "manifest.json").read_text()
 

@@ -42,7 +42,8 @@ def test_run_prints_a_table_and_writes_the_report(core: StandIn, folder: Path) -
     assert (folder / "out/a,load=0.5,seeds=2/report.html").is_file()
     place = "out/a,load=0.5,seeds=2"
     command = ["anabranch", "run", "a.toml", "load=0.5", "--out", place, "--seeds", "2"]
-    assert core.calls[-1] == ("run", "a.toml", ["load=0.5"], 2, place, 3, command, False)
+    options = {"out": place, "seeds": 2, "threads": 3, "time_limit_wall_s": None, "resume": False, "command": command}
+    assert core.calls[-1] == ("run", "a.toml", ["load=0.5"], options)
 
 
 def test_json_is_alone_on_stdout(core: StandIn, folder: Path) -> None:  # noqa: ARG001
@@ -349,7 +350,9 @@ def test_demo_runs_the_repositorys_scenario(core: StandIn, folder: Path) -> None
     (folder / "scenarios/examples").mkdir(parents=True)
     (folder / "scenarios/examples/demo.toml").write_text("")
     assert invoke("demo", "--quick").exit_code == 0
-    assert core.calls[-1][1:5] == ("scenarios/examples/demo.toml", [], 1, "out/demo-quick")
+    _, path, overrides, options = core.calls[-1]
+    assert (path, overrides, options["seeds"]) == ("scenarios/examples/demo.toml", [], 1)
+    assert options["out"] == "out/demo-quick"
 
 
 def test_a_missing_core_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:  # noqa: ARG001

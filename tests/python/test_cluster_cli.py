@@ -290,8 +290,8 @@ def test_a_scenario_travels_with_its_files(tmp_path: Path) -> None:
     text = clusters.SCENARIO.replace('{ law = "fixed", size = "100KB" }', '{ law = "cdf", file = "../sizes.csv" }')
     (home / "a.toml").write_text(text)
     file = str(home / "a.toml")
-    here = core.Sweep(file, ["repeat=1"], None)
-    package = pack(here, file, ("repeat=1",), None)
+    here = core.Sweep(file, ["repeat=1"])
+    package = pack(here, file, ("repeat=1",), {})
     away = tmp_path / "away"
     away.mkdir()
     there = Unpacked(package, away)

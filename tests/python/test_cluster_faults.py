@@ -92,13 +92,13 @@ def connection(*workers: dict[str, Any], wait_s: float | None = None) -> Connect
 def dispatcher(scenario: Path, connected: Connection, place: Destination) -> Dispatcher:
     runs = anabranch.plan(scenario).runs
     return Dispatcher(
-        connected, pack(place.sweep, str(scenario), (), None), place, {run.run: run.hash for run in runs},
-        limit_s=None, memory={run.run: run.memory_bytes for run in runs},
+        connected, pack(place.sweep, str(scenario), (), {}), place, {run.run: run.hash for run in runs},
+        memory={run.run: run.memory_bytes for run in runs},
     )  # fmt: skip
 
 
-def destination(scenario: Path, out: Path, overrides: tuple[str, ...] = ()) -> Destination:
-    return Destination(out, core.Sweep(str(scenario), overrides, None))
+def destination(scenario: Path, out: Path) -> Destination:
+    return Destination(out, core.Sweep(str(scenario), ()))
 
 
 def test_who_finds_a_folder_locked_removes_nothing(scenario: Path, tmp_path: Path) -> None:
@@ -118,9 +118,9 @@ def test_who_finds_a_folder_locked_removes_nothing(scenario: Path, tmp_path: Pat
 
 def test_a_run_at_its_limit_takes_its_place_though_its_report_was_lost(scenario: Path, tmp_path: Path) -> None:
     endless = ("workload.0.sessions=20000", "transport.name=ndp", "run.memory_limit=100GB")
-    place = destination(scenario, tmp_path / "r", endless)
+    place = Destination(tmp_path / "r", core.Sweep(str(scenario), endless, {"time_limit_wall_s": 0.05}))
     (run,) = place.open(anabranch.plan(scenario, endless).runs, ["one"], resume=False)
-    request = work.RunRequest(run, place.sweep.hash(run), place.name, place.token, "", core.identity(), 0.05, 0)
+    request = work.RunRequest(run, place.sweep.hash(run), place.name, place.token, "", core.identity(), 0)
     first, _ = work._run_and_store(place.sweep, request, tmp_path, lambda _: True)
     assert json.loads(first)["status"] == "wall_limit"
     # Made again: found there; or, if it came there meanwhile, the second one gives way.
@@ -259,7 +259,7 @@ def test_a_store_that_is_away_for_a_moment_costs_nothing(
     away.append(True)
     monkeypatch.setattr(type(url.fs), "put_file", opened)
     with pytest.raises(StoreError, match="cannot be reached"):
-        work._upload(scenario.parent, cast("Path", url), work.RunRequest("p000-s1", "", "", "ours", "", {}, None, 0))
+        work._upload(scenario.parent, cast("Path", url), work.RunRequest("p000-s1", "", "", "ours", "", {}, 0))
 
 
 def test_jobs_may_wait_in_their_queue_as_long_as_it_takes() -> None:
@@ -304,7 +304,7 @@ def test_a_folder_that_a_worker_may_not_write_is_written_by_the_client(
 ) -> None:
     place = destination(scenario, tmp_path / "r")
     run, _ = place.open(anabranch.plan(scenario).runs, ["one"], resume=False)
-    request = work.RunRequest(run, place.sweep.hash(run), place.name, place.token, "", core.identity(), None, 10**9)
+    request = work.RunRequest(run, place.sweep.hash(run), place.name, place.token, "", core.identity(), 10**9)
     monkeypatch.setattr("os.access", lambda path, _: path != tmp_path / "r/runs")
     _, files = work._run_and_store(place.sweep, request, tmp_path, lambda _: True)
     assert files is not None
@@ -314,9 +314,9 @@ def test_a_folder_that_a_worker_may_not_write_is_written_by_the_client(
 
 
 def test_a_scenario_is_hashed_once(scenario: Path) -> None:
-    sweep = core.Sweep(str(scenario), (), None)
-    package = pack(sweep, str(scenario), (), None)
-    assert package.digest != pack(sweep, str(scenario), (), 2).digest
+    sweep = core.Sweep(str(scenario), ())
+    package = pack(sweep, str(scenario), (), {})
+    assert package.digest != pack(sweep, str(scenario), (), {"seeds": 2}).digest
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("hashlib.sha256", lambda _: pytest.fail("hashed again"))
         there = pickle.loads(pickle.dumps(package))

@@ -56,7 +56,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def destination(scenario: Path, out: Path) -> Destination:
-    return Destination(out, core.Sweep(str(scenario), (), None))
+    return Destination(out, core.Sweep(str(scenario), ()))
 
 
 def fill(scenario: Path, out: Path, scratch: Path) -> None:
@@ -64,7 +64,7 @@ def fill(scenario: Path, out: Path, scratch: Path) -> None:
     place = destination(scenario, out)
     for run in place.open(anabranch.plan(scenario).runs, ["fill"], resume=False):
         known = place.sweep.hash(run)
-        request = work.RunRequest(run, known, place.name, place.token, "", core.identity(), None, 0)
+        request = work.RunRequest(run, known, place.name, place.token, "", core.identity(), 0)
         entry, _ = work._run_and_store(place.sweep, request, scratch, lambda _: True)
         place.record(work.Outcome(run, "", entry=entry), known)
     place.close()
@@ -181,7 +181,7 @@ def copy(self, sources, targets, **more):
         os.kill(os.getpid(), signal.SIGKILL)
     return whole(self, sources, targets, **more)
 s3fs.S3FileSystem.copy = copy
-Destination(places.place(url), core.Sweep(scenario, (), None)).open(plan(scenario).runs, [], resume=True)
+Destination(places.place(url), core.Sweep(scenario, ())).open(plan(scenario).runs, [], resume=True)
 """
 
 
@@ -402,7 +402,7 @@ def test_a_worker_whose_client_is_gone_uploads_nothing(store: Path, tmp_path: Pa
     (tmp_path / "a.toml").write_text(SMALL)
     place = destination(tmp_path / "a.toml", store)
     run, *_ = place.open(anabranch.plan(tmp_path / "a.toml").runs, ["a"], resume=False)
-    request = work.RunRequest(run, place.sweep.hash(run), place.name, "an earlier one", "", core.identity(), None, 0)
+    request = work.RunRequest(run, place.sweep.hash(run), place.name, "an earlier one", "", core.identity(), 0)
     before = content(store)
     with pytest.raises(work.SupersededError, match="no longer locked by this sweep"):
         work._run_and_store(place.sweep, request, tmp_path, lambda _: True)
@@ -416,7 +416,7 @@ def test_a_worker_stops_in_the_middle_when_another_client_takes_the_lock(
     (tmp_path / "a.toml").write_text(SMALL)
     place = destination(tmp_path / "a.toml", store)
     run, *_ = place.open(anabranch.plan(tmp_path / "a.toml").runs, ["a"], resume=False)
-    request = work.RunRequest(run, place.sweep.hash(run), place.name, place.token, "", core.identity(), None, 0)
+    request = work.RunRequest(run, place.sweep.hash(run), place.name, place.token, "", core.identity(), 0)
     fs = type(store.fs)  # type: ignore[attr-defined]
     whole = fs.put_file
 

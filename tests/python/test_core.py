@@ -11,6 +11,7 @@ import pytest
 import anabranch
 from anabranch.base import core
 from anabranch.cli import app
+from anabranch.running.options import RunOptions, passed, table
 
 ROOT = Path(__file__).parents[2]
 HELLO = ROOT / "scenarios/examples/hello.toml"
@@ -62,6 +63,23 @@ def test_stopping_leaves_a_manifest(tmp_path: Path) -> None:
     statuses = {run.status for run in results.manifest.runs}
     assert statuses <= {"complete", "interrupted"}
     assert results.flows["run"].n_unique() == sum(run.complete for run in results.manifest.runs)
+
+
+def test_the_core_takes_the_options_that_say_so_and_no_others(tmp_path: Path) -> None:
+    missing = str(tmp_path / "none.toml")
+    defaults = {**{name: option.default for name, option in table(RunOptions).items()}, "out": "r", "command": []}
+    with pytest.raises(anabranch.ScenarioError, match=r"none\.toml"):
+        core.call("run", missing, [], passed(defaults, "run", "folder"), None)
+    with pytest.raises(anabranch.ScenarioError, match=r"none\.toml"):
+        core.Sweep(missing, (), passed(defaults, "run"))
+    for make in (
+        lambda given: core.call("run", missing, [], given, None),
+        lambda given: core.Sweep(missing, (), given),
+    ):
+        with pytest.raises(TypeError, match="sedes: the core has no such option"):
+            make({"sedes": 2})
+    with pytest.raises(ValueError, match="out: a run needs a result folder"):
+        core.call("run", str(HELLO), [], {}, None)
 
 
 def test_schema_and_reference() -> None:

@@ -1,8 +1,9 @@
 //! The fit to whole numbers: counts, sizes of packets, rates that were rounded.
 
 use crate::fit::{Inconclusive, XMin};
+use crate::law::{Law as _, distance};
 use crate::sample::{Sample, ln_ratio};
-use crate::scan::{Candidate, Law as _, Scan, distance};
+use crate::scan::{Candidate, Scan};
 use crate::zeta::{self, Zeta};
 
 /// Whole numbers from here on have no neighbours among floats.

@@ -2,8 +2,9 @@
 
 use thiserror::Error;
 
+use crate::law::{Law as _, Pareto, distance};
 use crate::sample::{Sample, ln_ratio};
-use crate::scan::{Candidate, Law as _, Pareto, Scan, distance};
+use crate::scan::{Candidate, Scan};
 
 /// How `x_min` is chosen.
 #[derive(Debug, Clone, Copy, PartialEq)]

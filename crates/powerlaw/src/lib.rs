@@ -5,6 +5,7 @@ mod bootstrap;
 mod compare;
 mod discrete;
 mod fit;
+mod law;
 mod quadrature;
 mod random;
 mod sample;

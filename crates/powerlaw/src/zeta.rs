@@ -1,7 +1,7 @@
 //! The power law of whole numbers: p(x) = x^-alpha / zeta(alpha, `x_min`), with Hurwitz's zeta function.
 
+use crate::law::Law;
 use crate::sample::{Sample, Shares, ln_ratio};
-use crate::scan::Law;
 
 /// `B_2j / (2j)!` for j = 1, 2, ...: the coefficients of the Euler-Maclaurin formula.
 const COEFFICIENTS: [f64; 10] = [

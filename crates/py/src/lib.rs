@@ -5,6 +5,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "arguments of Python functions arrive by value")]
 
 mod codec;
+mod options;
 mod powerlaw;
 mod routing;
 mod sweep;
@@ -14,8 +15,10 @@ use anabranch_results::Remark;
 use anabranch_results::lab::{self, LabError, Request};
 use anabranch_sim::experiment::Progress;
 use anabranch_sim::scenario::{self, Plan};
+use options::Options;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use serde_json::json;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -134,30 +137,21 @@ fn runs(py: Python<'_>, path: &str, overrides: Vec<String>, seeds: Option<u32>) 
 
 /// Runs a scenario and writes its results; returns the manifest as JSON.
 #[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "the signature of the Python function")]
 fn run(
     py: Python<'_>,
     path: &str,
     overrides: Vec<String>,
-    seeds: Option<u32>,
-    out: &str,
-    threads: usize,
-    command: Vec<String>,
-    resume: bool,
-    limit_s: Option<f64>,
+    options: &Bound<'_, PyDict>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
-    let plan = load(path, overrides, seeds)?;
-    let view = Progress::new(plan.runs.len()).with_limit(limit(limit_s)?);
-    let request = Request { out: Path::new(out), threads, command, resume };
+    let options = Options::of(options)?;
+    let plan = load(path, overrides, options.seeds)?;
+    let view = Progress::new(plan.runs.len()).with_limit(options.time_limit()?);
+    let Options { out, threads, command, resume, .. } = options;
+    let out = out.ok_or_else(|| PyValueError::new_err("out: a run needs a result folder"))?;
+    let request = Request { out: Path::new(&out), threads, command, resume };
     let manifest = watched(py, &plan, &view, progress.as_ref(), || lab::run(&plan, &request, &view))?;
     serde_json::to_string(&manifest).map_err(|e| PyOSError::new_err(e.to_string()))
-}
-
-/// Time on the wall that a run may take.
-fn limit(seconds: Option<f64>) -> PyResult<Option<Duration>> {
-    let limit = seconds.map(Duration::try_from_secs_f64).transpose();
-    limit.map_err(|e| PyValueError::new_err(format!("limit on the wall-clock time: {e}")))
 }
 
 /// Does the work without holding the interpreter, and tells `progress` how far it is.

@@ -1,20 +1,24 @@
 //! A scenario whose runs are made one by one, here or on other machines.
 
-use crate::{limit, load, to_python, watched};
+use crate::options::Options;
+use crate::{load, to_python, watched};
 use anabranch_results::RunEntry;
 use anabranch_results::lab::{Book, LabError, Request, run_one};
 use anabranch_sim::experiment::Progress;
 use anabranch_sim::scenario::Plan;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// The runs of a scenario, and its result folder while they end.
 #[pyclass(frozen)]
 pub(crate) struct Sweep {
     plan: Plan,
+    time_limit: Option<Duration>,
     /// Name of a run to its number.
     numbers: BTreeMap<String, usize>,
     book: Mutex<Option<Book>>,
@@ -42,11 +46,13 @@ fn entry(text: &str) -> PyResult<RunEntry> {
 #[pymethods]
 impl Sweep {
     #[new]
-    fn new(py: Python<'_>, path: &str, overrides: Vec<String>, seeds: Option<u32>) -> PyResult<Self> {
+    fn new(py: Python<'_>, path: &str, overrides: Vec<String>, options: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let options = Options::of(options)?;
+        let time_limit = options.time_limit()?;
         py.detach(|| {
-            let plan = load(path, overrides, seeds)?;
+            let plan = load(path, overrides, options.seeds)?;
             let numbers = plan.runs.iter().enumerate().map(|(i, run)| (run.name(), i)).collect();
-            Ok(Self { plan, numbers, book: Mutex::new(None) })
+            Ok(Self { plan, time_limit, numbers, book: Mutex::new(None) })
         })
     }
 
@@ -61,16 +67,9 @@ impl Sweep {
     }
 
     /// Makes one run in a folder of its own; returns its entry.
-    fn run_one(
-        &self,
-        py: Python<'_>,
-        run: &str,
-        folder: &str,
-        limit_s: Option<f64>,
-        progress: Option<Py<PyAny>>,
-    ) -> PyResult<String> {
+    fn run_one(&self, py: Python<'_>, run: &str, folder: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
         let i = self.number(run)?;
-        let view = Progress::new(self.plan.runs.len()).with_limit(limit(limit_s)?);
+        let view = Progress::new(self.plan.runs.len()).with_limit(self.time_limit);
         let made =
             watched(py, &self.plan, &view, progress.as_ref(), || run_one(&self.plan, i, Path::new(folder), &view))?;
         serde_json::to_string(&made).map_err(|e| PyOSError::new_err(e.to_string()))

@@ -6,17 +6,21 @@ use std::str::FromStr;
 
 use anabranch_net::{Interface, InterfaceError};
 
-use crate::arguments::{GROUP_PORT, PORT};
 use crate::failure::CliError;
+
+/// The UDP port of receivers and servers.
+pub(crate) const PORT: u16 = 7217;
+/// The UDP port of multicast groups.
+pub(crate) const GROUP_PORT: u16 = 7218;
 
 /// `HOST[:PORT]`: a name, an IPv4 address, or an IPv6 address, in brackets if a port follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Host {
+pub(crate) struct HostPort {
     pub(crate) name: String,
     pub(crate) port: Option<u16>,
 }
 
-impl FromStr for Host {
+impl FromStr for HostPort {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -45,7 +49,7 @@ impl FromStr for Host {
     }
 }
 
-impl fmt::Display for Host {
+impl fmt::Display for HostPort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.port {
             Some(port) if self.name.contains(':') => write!(f, "[{}]:{port}", self.name),
@@ -63,7 +67,7 @@ impl FromStr for Group {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let host: Host = text.parse()?;
+        let host: HostPort = text.parse()?;
         let address = host.name.parse().ok().filter(IpAddr::is_multicast);
         let address =
             address.ok_or("expected a multicast address, such as 239.1.2.3 (239.0.0.0/8 is for use within a site)")?;
@@ -94,7 +98,7 @@ pub(crate) struct Peer {
 
 /// Resolves all hosts to addresses of one family, so that one socket reaches them all: IPv4 if all have IPv4 addresses and `bind` does not require
 /// otherwise.
-pub(crate) fn resolve(hosts: &[Host], bind: Option<SocketAddr>) -> Result<Vec<Peer>, CliError> {
+pub(crate) fn resolve(hosts: &[HostPort], bind: Option<SocketAddr>) -> Result<Vec<Peer>, CliError> {
     let mut found = Vec::new();
     for host in hosts {
         let port = host.port.unwrap_or(PORT);
@@ -153,10 +157,10 @@ mod tests {
             ("[::1]", "::1", None),
             ("[2001:db8::2]:7217", "2001:db8::2", Some(7217)),
         ] {
-            assert_eq!(text.parse(), Ok(Host { name: name.to_owned(), port }), "{text}");
+            assert_eq!(text.parse(), Ok(HostPort { name: name.to_owned(), port }), "{text}");
         }
         for bad in ["", ":7217", "b:", "b:x", "b:65536", "[b]:1", "[::1", "[::1]x", "user@b", "a/b", "a b"] {
-            assert!(bad.parse::<Host>().is_err(), "{bad:?}");
+            assert!(bad.parse::<HostPort>().is_err(), "{bad:?}");
         }
     }
 
@@ -169,7 +173,7 @@ mod tests {
 
     #[test]
     fn one_socket_reaches_all_hosts_and_each_once() {
-        let hosts = |texts: &[&str]| texts.iter().map(|text| text.parse().expect("a host")).collect::<Vec<Host>>();
+        let hosts = |texts: &[&str]| texts.iter().map(|text| text.parse().expect("a host")).collect::<Vec<HostPort>>();
         let both = resolve(&hosts(&["127.0.0.1", "127.0.0.2:9"]), None).expect("addresses");
         assert_eq!(
             both.iter().map(|peer| peer.address.to_string()).collect::<Vec<_>>(),

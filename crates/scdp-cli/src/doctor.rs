@@ -5,8 +5,17 @@ mod network;
 
 use std::process::ExitCode;
 
+use clap::Args;
+
+use crate::arguments::Json;
 use crate::events::Event;
 use crate::output::Output;
+
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
 
 /// The result of one check.
 struct Finding {

@@ -4,26 +4,49 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anabranch_net::{Endpoint, Failure, HostConfig, NetError, ObjectName, ReceiveOptions, Report, Wanted, fetch};
+use clap::Args;
 
-use crate::arguments::Fetch;
+use crate::addresses::{self, HostPort};
+use crate::arguments::{Sending, Session, SignedBy};
 use crate::events::{Event, Unfinished};
 use crate::failure::CliError;
 use crate::output::Output;
 use crate::receive::can_write;
 use crate::session::{self, Watches};
 use crate::signals::{Signals, Stop};
-use crate::{addresses, key, signing};
+use crate::{key, signing};
+
+#[derive(Debug, Args)]
+pub(crate) struct Fetch {
+    /// File to fetch: its name, or `blake3:` and the 64 hexadecimal digits of its hash
+    #[arg(value_name = "NAME|blake3:HEX")]
+    pub(crate) object: String,
+    /// Servers, separated by commas: names or addresses; IPv6 addresses go in brackets before a port [default port: 7217]
+    #[arg(long, required = true, value_delimiter = ',', value_name = "HOST[:PORT],...")]
+    pub(crate) from: Vec<HostPort>,
+    /// Where to put it: a file, or an existing folder [default: this folder, under the name that the servers have for it]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace a file that exists
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// With blake3:HEX and without -o FILE: take it even if the servers' name for it begins with a dot
+    #[arg(long)]
+    pub(crate) allow_hidden: bool,
+    #[command(flatten)]
+    pub(crate) session: Session<SignedBy, Sending>,
+}
 
 pub(crate) fn run(arguments: &Fetch, output: &Output) -> Result<ExitCode, CliError> {
     let mut output = Output::like(output);
-    let protection = key::protection(&arguments.secret, &output)?;
-    let signers = signing::signers(&arguments.signers)?;
+    let protection = key::protection(&arguments.session.secret, &output)?;
+    let signers = signing::signers(&arguments.session.signature)?;
     let wanted = wanted(&arguments.object)?;
     let (directory, name) = target(arguments.output.as_deref())?;
     can_write(&directory)?;
-    let peers = addresses::resolve(&arguments.from, arguments.bind)?;
-    let bind = arguments.bind.unwrap_or_else(|| addresses::any(&peers));
-    let config = session::config(protection, &arguments.timeout, &arguments.packets, None, bind);
+    let peers = addresses::resolve(&arguments.from, arguments.session.socket.bind)?;
+    let bind = arguments.session.socket.bind.unwrap_or_else(|| addresses::any(&peers));
+    let config = session::config(protection, &arguments.session, None, bind);
     let mut endpoint = Endpoint::bind(bind, HostConfig { signers, ..config })?;
     let from: Vec<_> = peers.iter().map(|peer| peer.address).collect();
     let signals = Signals::catch()?;

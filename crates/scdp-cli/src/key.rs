@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anabranch_net::{Protection, Psk};
+use clap::Args;
 use zeroize::Zeroizing;
 
-use crate::arguments::{Key, Secret};
+use crate::arguments::Secret;
 use crate::failure::CliError;
 use crate::output::{self, Output};
 use crate::{key_file, signing};
@@ -17,6 +18,18 @@ const VARIABLE: &str = "SCDP_KEY_FILE";
 
 /// Where a key is stored by default.
 const DEFAULT: &str = "scdp.key";
+
+#[derive(Debug, Args)]
+pub(crate) struct Key {
+    #[arg(
+        help = "Where to put it, readable by its owner only; `-` prints it. A file that exists is never replaced [default: scdp.key, or \
+        scdp-sign.key with --sign]"
+    )]
+    pub(crate) file: Option<PathBuf>,
+    /// Make a key that signs files, and FILE.pub with its public half
+    #[arg(long)]
+    pub(crate) sign: bool,
+}
 
 pub(crate) fn run(arguments: &Key) -> Result<ExitCode, CliError> {
     if arguments.sign {
@@ -39,17 +52,10 @@ pub(crate) fn run(arguments: &Key) -> Result<ExitCode, CliError> {
 
 fn new_key() -> Result<Zeroizing<String>, CliError> {
     loop {
-        if let Some(key) = Psk::new(*random()?) {
+        if let Some(key) = Psk::new(*key_file::random()?) {
             return Ok(key.emit());
         }
     }
-}
-
-/// The random bytes of a key.
-pub(crate) fn random() -> Result<Zeroizing<[u8; 32]>, CliError> {
-    let mut bytes = Zeroizing::new([0; 32]);
-    getrandom::fill(&mut *bytes).map_err(|error| CliError::failed(format!("cannot draw random bytes: {error}")))?;
-    Ok(bytes)
 }
 
 /// The requested key: from `--key`, from the environment, or none if the user asked for none.

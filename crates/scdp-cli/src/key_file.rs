@@ -11,6 +11,13 @@ use crate::events::Event;
 use crate::failure::CliError;
 use crate::output::Output;
 
+/// The random bytes of a key.
+pub(crate) fn random() -> Result<Zeroizing<[u8; 32]>, CliError> {
+    let mut bytes = Zeroizing::new([0; 32]);
+    getrandom::fill(&mut *bytes).map_err(|error| CliError::failed(format!("cannot draw random bytes: {error}")))?;
+    Ok(bytes)
+}
+
 /// Maximum number of bytes that are read of a key file: one line and comments.
 const MOST: u64 = 64 << 10;
 

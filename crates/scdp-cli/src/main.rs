@@ -1,10 +1,11 @@
 //! `scdp`: files to many hosts for the price of one uplink, and from many replicas at once.
 //!
-//! The user interface of [`anabranch_net`], which does the work: arguments, keys, progress, errors, exit codes. [`arguments::Cli`] is all of its
+//! The user interface of [`anabranch_net`], which does the work: arguments, keys, progress, errors, exit codes. [`cli::Cli`] is all of its
 //! input, and [`events::Event`] all of its output.
 
 mod addresses;
 mod arguments;
+mod cli;
 mod doctor;
 mod events;
 mod failure;
@@ -32,8 +33,8 @@ mod time;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use arguments::{Cli, Command};
 use clap::Parser;
+use cli::{Cli, Command};
 use events::Event;
 use failure::CliError;
 use output::Output;

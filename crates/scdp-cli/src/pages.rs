@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::CommandFactory;
 use clap_complete::Shell;
 
-use crate::arguments::Cli;
+use crate::cli::Cli;
 use crate::failure::CliError;
 use crate::output;
 

@@ -2,34 +2,71 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anabranch_net::{Endpoint, HostConfig, NetError, Protection, ReceiveOptions, Report, receive_dir};
+use anabranch_transport::Bytes;
+use clap::Args;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 
-use crate::arguments::Receive;
+use crate::addresses::{self, Group};
+use crate::arguments::{Listening, Session, SignedBy};
 use crate::events::{Event, Unfinished};
 use crate::failure::CliError;
 use crate::output::Output;
 use crate::session::{self, Watches};
 use crate::signals::{Signals, Stop};
-use crate::{addresses, key, signing};
+use crate::{key, signing};
+
+#[derive(Debug, Args)]
+pub(crate) struct Receive {
+    /// The folder to put files into
+    #[arg(long, default_value = ".")]
+    pub(crate) dir: PathBuf,
+    /// Receive from this multicast group, too [default port: 7218]
+    #[arg(long, value_name = "ADDRESS[:PORT]")]
+    pub(crate) group: Option<Group>,
+    /// Join the group on this interface: its name, or one of its addresses [default: the system chooses]
+    #[arg(long, value_name = "INTERFACE", requires = "group")]
+    pub(crate) interface: Option<String>,
+    /// Replace existing files; by default an existing file is kept, and the sender is told so
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Take files whose names begin with a dot, too: programs may obey them, as shells do `.bashrc`
+    #[arg(long)]
+    pub(crate) allow_hidden: bool,
+    /// Refuse larger files; the room for a file is reserved when its sender has shown that it is there
+    #[arg(long, value_name = "SIZE", default_value = "1TB")]
+    pub(crate) max_size: Bytes,
+    /// Remove partial files to which nothing was written for so many days: at the start, and once an hour
+    #[arg(long, value_name = "DAYS", default_value_t = 7, value_parser = clap::value_parser!(u32).range(0..=36_500))]
+    pub(crate) keep_parts: u32,
+    /// Receive one file and stop: --count 1
+    #[arg(long, conflicts_with = "count")]
+    pub(crate) once: bool,
+    /// Receive N files, refuse more, and stop when all are received or failed; exit code 1 if one failed [default: never stop]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) count: Option<u64>,
+    #[command(flatten)]
+    pub(crate) session: Session<SignedBy, Listening>,
+}
 
 pub(crate) fn run(arguments: &Receive, output: &Output) -> Result<ExitCode, CliError> {
     let mut output = Output::like(output);
-    let protection = key::protection(&arguments.secret, &output)?;
+    let protection = key::protection(&arguments.session.secret, &output)?;
     let protected = matches!(protection, Protection::Psk(_));
-    let signers = signing::signers(&arguments.signers)?;
+    let signers = signing::signers(&arguments.session.signature)?;
     can_write(&arguments.dir)?;
     let interface = addresses::interface(arguments.interface.as_deref())?;
+    let bind = arguments.session.socket.bind;
     // `[::]` is also reached by IPv4, whose packets have more room.
     let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
-    let headers_of = if arguments.bind.ip() == Ipv6Addr::UNSPECIFIED { any } else { arguments.bind };
-    let config = session::config(protection, &arguments.timeout, &arguments.packets, None, headers_of);
+    let headers_of = if bind.ip() == Ipv6Addr::UNSPECIFIED { any } else { bind };
+    let config = session::config(protection, &arguments.session, None, headers_of);
     let max_object_bytes = arguments.max_size.0;
-    let mut endpoint = Endpoint::bind(arguments.bind, HostConfig { max_object_bytes, signers, ..config })?;
+    let mut endpoint = Endpoint::bind(bind, HostConfig { max_object_bytes, signers, ..config })?;
     let group = arguments.group.map(|group| group.0);
     if let Some(group) = group {
         match &interface {

@@ -7,7 +7,7 @@ use clap::CommandFactory;
 use schemars::schema_for;
 use serde_json::Value;
 
-use crate::arguments::Cli;
+use crate::cli::Cli;
 use crate::events::Event;
 
 const PAGE: &str = "docs/reference/scdp.md";

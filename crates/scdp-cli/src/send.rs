@@ -2,19 +2,58 @@
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anabranch_net::{Delivery, Endpoint, Failure, HostConfig, Input, Narrow, NetError, Outcome, Report, send_files};
-use anabranch_transport::Duration;
+use anabranch_transport::{Duration, Rate};
+use clap::{Args, ValueEnum};
 
-use crate::addresses::{self, Peer};
-use crate::arguments::{Send, Stragglers};
+use crate::addresses::{self, Group, HostPort, Peer};
+use crate::arguments::{Sending, Session, Sign};
 use crate::events::{Event, Unfinished, Verdict, Way};
 use crate::failure::CliError;
 use crate::output::Output;
 use crate::session::{self, Watches};
 use crate::signals::{Signals, Stop};
 use crate::{key, signing, table};
+
+#[derive(Debug, Args)]
+pub(crate) struct Send {
+    /// Files; of a folder, make an archive first
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Receivers, separated by commas: names or addresses; IPv6 addresses go in brackets before a port [default port: 7217]
+    #[arg(long, required = true, value_delimiter = ',', value_name = "HOST[:PORT],...")]
+    pub(crate) to: Vec<HostPort>,
+    /// Send through this multicast group [default port: 7218]
+    #[arg(long, value_name = "ADDRESS[:PORT]")]
+    pub(crate) group: Option<Group>,
+    /// Send multicast on this interface: its name, or one of its addresses [default: the system chooses]
+    #[arg(long, value_name = "INTERFACE", requires = "group")]
+    pub(crate) interface: Option<String>,
+    /// Highest rate of all files together, such as 900Mbps or 9.5Gbps [default: as fast as receivers ask]
+    #[arg(long)]
+    pub(crate) rate: Option<Rate>,
+    /// What to do about receivers that hold the others back
+    #[arg(long, value_enum, default_value_t = Stragglers::Detach, value_name = "WHAT")]
+    pub(crate) stragglers: Stragglers,
+    /// How many receivers must have every file for this to be a success [default: all]
+    #[arg(long, value_name = "N")]
+    pub(crate) quorum: Option<u16>,
+    #[command(flatten)]
+    pub(crate) session: Session<Sign, Sending>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Stragglers {
+    /// Keep the pace of the slowest receiver
+    Wait,
+    /// Send separately to receivers that fall behind
+    Detach,
+    /// Keep the pace of the --quorum fastest receivers, and give the others up a second after these have the file
+    Drop,
+}
 
 /// How long a receiver on a real network may be half a window behind before it is served separately: disks and schedulers pause.
 const DETACH_AFTER: Duration = Duration::from_ms(100);
@@ -33,10 +72,10 @@ struct Row {
 
 pub(crate) fn run(arguments: &Send, output: &Output) -> Result<ExitCode, CliError> {
     let mut output = Output::like(output);
-    let protection = key::protection(&arguments.secret, &output)?;
-    let key = signing::key(&arguments.sign, &output)?;
+    let protection = key::protection(&arguments.session.secret, &output)?;
+    let key = signing::key(&arguments.session.signature, &output)?;
     let quorum = quorum(arguments)?;
-    let peers = addresses::resolve(&arguments.to, arguments.bind)?;
+    let peers = addresses::resolve(&arguments.to, arguments.session.socket.bind)?;
     let interface = addresses::interface(arguments.interface.as_deref())?;
     let signals = Signals::catch()?;
     let mut files = open(arguments, &mut output)?;
@@ -45,14 +84,14 @@ pub(crate) fn run(arguments: &Send, output: &Output) -> Result<ExitCode, CliErro
             file.sign(&key);
         }
     }
-    let bind = arguments.bind.unwrap_or_else(|| addresses::any(&peers));
+    let bind = arguments.session.socket.bind.unwrap_or_else(|| addresses::any(&peers));
     let group = arguments.group.map(|group| group.0);
     if group.is_some_and(|group| group.is_ipv4() != bind.is_ipv4()) {
         return Err(
             CliError::usage("--group and --to are not both IPv4, nor both IPv6").hint("one socket sends to both")
         );
     }
-    let config = session::config(protection, &arguments.timeout, &arguments.packets, arguments.rate, bind);
+    let config = session::config(protection, &arguments.session, arguments.rate, bind);
     let mut endpoint = Endpoint::bind(bind, HostConfig { stragglers: stragglers(arguments, quorum), ..config })?;
     if let (Some(group), Some(interface)) = (group, &interface) {
         endpoint.set_multicast_interface(group, interface)?;

@@ -1,26 +1,41 @@
 //! `scdp serve`: serves the files of a folder to hosts that fetch them.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anabranch_net::{Endpoint, Manifest, NetError, Protection, Report, Shelf, serve_shelf};
+use anabranch_transport::Rate;
+use clap::Args;
 
-use crate::arguments::Serve;
+use crate::arguments::{Listening, Session, Sign};
 use crate::events::{Event, Unfinished};
 use crate::failure::CliError;
 use crate::output::Output;
 use crate::signals::{Signals, Stop};
 use crate::{figures, key, session, signing};
 
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// The folder to serve
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+    /// Highest rate for each request, such as 900Mbps [default: as fast as receivers ask]
+    #[arg(long)]
+    pub(crate) rate: Option<Rate>,
+    #[command(flatten)]
+    pub(crate) session: Session<Sign, Listening>,
+}
+
 /// So long files are hashed before anything is served: small folders are then known completely.
 const BEFORE: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(arguments: &Serve, output: &Output) -> Result<ExitCode, CliError> {
     let mut output = Output::like(output);
-    let protection = key::protection(&arguments.secret, &output)?;
+    let protection = key::protection(&arguments.session.secret, &output)?;
     let protected = matches!(protection, Protection::Psk(_));
-    let key = signing::key(&arguments.sign, &output)?;
+    let key = signing::key(&arguments.session.signature, &output)?;
     let directory = &arguments.directory;
     if !directory.is_dir() {
         return Err(CliError::of_path(directory, "no such folder"));
@@ -35,8 +50,9 @@ pub(crate) fn run(arguments: &Serve, output: &Output) -> Result<ExitCode, CliErr
     let (files, bytes) = listed.map_err(|error| CliError::of_path(directory, error))?;
     shelf.hash_for(BEFORE, |report| tell(&output, report));
     output.end();
-    let config = session::config(protection, &arguments.timeout, &arguments.packets, arguments.rate, arguments.bind);
-    let mut endpoint = Endpoint::bind(arguments.bind, config)?;
+    let bind = arguments.session.socket.bind;
+    let config = session::config(protection, &arguments.session, arguments.rate, bind);
+    let mut endpoint = Endpoint::bind(bind, config)?;
     signals.busy();
     let directory = directory.display();
     output.tell(&Event::Listening {

@@ -6,23 +6,24 @@ use std::time::{Duration, Instant};
 
 use anabranch_net::{Endpoint, HostConfig, Manifest, Narrow, ObjectName, Protection, PublicKey};
 use anabranch_transport::Rate;
+use clap::Args;
 
-use crate::arguments::{LEAST_MTU, Packets, Timeout};
+use crate::arguments::{LEAST_MTU, Session};
 use crate::events::Event;
 
 /// The host layer's settings. `address` determines the size of the IP header.
-pub(crate) fn config(
+pub(crate) fn config<S: Args, B: Args>(
     protection: Protection,
-    timeout: &Timeout,
-    packets: &Packets,
+    options: &Session<S, B>,
     rate: Option<Rate>,
     address: SocketAddr,
 ) -> HostConfig {
     // RFC 791 §3.1, RFC 8200 §3: headers without options. RFC 768: 8 bytes.
     let headers = if address.is_ipv4() { 20 } else { 40 } + 8;
+    let packets = &options.packets;
     let dscp = packets.dscp.unwrap_or_default();
     HostConfig {
-        give_up_after: timeout.timeout,
+        give_up_after: options.timeout.timeout,
         largest_packet: packets.mtu - headers,
         dscp,
         control_dscp: packets.control_dscp.unwrap_or(dscp),

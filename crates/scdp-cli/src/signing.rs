@@ -10,8 +10,8 @@ use zeroize::Zeroizing;
 
 use crate::arguments::{Sign, SignedBy};
 use crate::failure::CliError;
+use crate::key_file;
 use crate::output::{self, Output};
-use crate::{key, key_file};
 
 /// Where a key is stored by default.
 const DEFAULT: &str = "scdp-sign.key";
@@ -19,7 +19,7 @@ const DEFAULT: &str = "scdp-sign.key";
 /// Creates a key, and beside it the file with its public half.
 pub(crate) fn make(path: Option<&Path>) -> Result<ExitCode, CliError> {
     let path = path.unwrap_or(Path::new(DEFAULT));
-    let seed = key::random()?;
+    let seed = key_file::random()?;
     let (secret, public) = (SigningKey::emit(&seed), SigningKey::from_seed(&seed).public().emit());
     // A user that has lost the other file finds the public half here.
     let text = Zeroizing::new(format!("# Signs files. For --signed-by: {public}\n{}\n", *secret));

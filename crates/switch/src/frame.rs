@@ -3,6 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 
+use etherparse::{Ipv4HeaderSlice, Ipv6ExtensionsSlice, Ipv6HeaderSlice};
+
 /// Bytes of an Ethernet header without tags.
 pub(crate) const ETHERNET: usize = 14;
 /// IP protocol numbers (IANA).
@@ -10,13 +12,6 @@ pub(crate) const IGMP: u8 = 2;
 pub(crate) const TCP: u8 = 6;
 pub(crate) const UDP: u8 = 17;
 pub(crate) const ICMPV6: u8 = 58;
-
-/// Extension headers of IPv6 that are skipped (RFC 8200 §4), at most so many.
-const HOP_BY_HOP: u8 = 0;
-const ROUTING: u8 = 43;
-const FRAGMENT: u8 = 44;
-const DESTINATION: u8 = 60;
-const MAX_EXTENSIONS: usize = 8;
 
 /// An Ethernet address.
 pub(crate) type Mac = [u8; 6];
@@ -61,43 +56,22 @@ impl Ip {
 
     fn v4(bytes: &[u8]) -> Option<Self> {
         let start = ETHERNET;
-        let header = bytes.get(start..start + 20)?;
-        let (length, total) = (usize::from(header[0] & 0xf) * 4, usize::from(get16(header, 2)?));
-        let whole = header[0] >> 4 == 4 && length >= 20 && total >= length && bytes.len() >= start + total;
-        // More fragments, or an offset.
-        let fragment = get16(header, 6)? & 0x3fff != 0;
-        whole.then_some(Self {
-            start,
-            transport: start + length,
-            end: start + total,
-            protocol: header[9],
-            fragment,
-            version: 4,
-        })
+        let header = Ipv4HeaderSlice::from_slice(&bytes[start..]).ok()?;
+        let (transport, end) = (start + header.slice().len(), start + usize::from(header.total_len()));
+        let (protocol, fragment) = (header.protocol().0, header.is_fragmenting_payload());
+        let whole = transport <= end && end <= bytes.len();
+        whole.then_some(Self { start, transport, end, protocol, fragment, version: 4 })
     }
 
     fn v6(bytes: &[u8]) -> Option<Self> {
         let start = ETHERNET;
-        let header = bytes.get(start..start + 40)?;
-        let end = start + 40 + usize::from(get16(header, 4)?);
-        if header[0] >> 4 != 6 || bytes.len() < end {
-            return None;
-        }
-        let (mut transport, mut protocol, mut fragment) = (start + 40, header[6], false);
-        for _ in 0..MAX_EXTENSIONS {
-            let length = match protocol {
-                HOP_BY_HOP | ROUTING | DESTINATION => 8 + 8 * usize::from(*bytes[..end].get(transport + 1)?),
-                FRAGMENT => 8,
-                _ => break,
-            };
-            fragment |= protocol == FRAGMENT;
-            protocol = *bytes[..end].get(transport)?;
-            transport += length;
-            if transport > end {
-                return None;
-            }
-        }
-        Some(Self { start, transport, end, protocol, fragment, version: 6 })
+        let header = Ipv6HeaderSlice::from_slice(&bytes[start..]).ok()?;
+        let behind = start + header.slice().len();
+        let end = behind + usize::from(header.payload_length());
+        let packet = bytes.get(behind..end)?;
+        let (extensions, protocol, rest) = Ipv6ExtensionsSlice::from_slice(header.next_header(), packet).ok()?;
+        let fragment = extensions.is_fragmenting_payload();
+        Some(Self { start, transport: end - rest.len(), end, protocol: protocol.0, fragment, version: 6 })
     }
 
     /// The header of IPv4, with its options.
@@ -181,9 +155,10 @@ mod tests {
     #[test]
     fn extensions_are_skipped_and_fragments_known() {
         let plain = udp(Family::V6, 1, 2, 20);
-        for (kind, fragment) in [(HOP_BY_HOP, false), (FRAGMENT, true)] {
+        // Hop-by-hop options; a first fragment; a packet in one fragment, which is whole (RFC 6946 §1).
+        for (kind, flags, fragment) in [(0, 0, false), (44, 1, true), (44, 0, false)] {
             let mut frame = plain.clone();
-            frame.splice(54..54, [UDP, 0, 0, 0, 0, 0, 0, 0]);
+            frame.splice(54..54, [UDP, 0, 0, flags, 0, 0, 0, 0]);
             frame[20] = kind;
             let length = (frame.len() - 54) as u16;
             put16(&mut frame, 18, length);

@@ -4,11 +4,8 @@ use crate::bins::{Bins, Cell};
 use crate::error::Refused;
 use crate::filter::{Field, Fields, Frame, Way};
 use crate::order::Order;
-use crate::outcome::{Gap, Least};
 use crate::request::{Align, DEFAULT_BINS_NS, Request, Settings, Want};
-
-/// Gaps kept with their reason.
-const GAPS: usize = 10_000;
+use crate::track::{Kind, Least, Track};
 
 /// Times of which stamps may be whole multiples: nothing shorter is known of what they stamp. Of times below a second, traffic that is
 /// sent by a clock has many, too.
@@ -31,77 +28,10 @@ impl Grain {
     }
 }
 
-/// What the records of a track are, which decides when a bin is unknown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// Everything between the first and the last record was observed, but for long silences.
-    Packets,
-    /// The same; the records overlap and are in no order.
-    Flows,
-    /// Only what the intervals cover is known.
-    Intervals,
-}
-
-/// One series in the making, at all widths.
-#[derive(Debug)]
-pub(crate) struct Track {
-    pub(crate) name: String,
-    pub(crate) kind: Kind,
-    /// The widths asked for.
-    pub(crate) widths: Vec<i64>,
-    /// Packets and flows: bins of the widths that no other divides. Intervals: of every width.
-    pub(crate) bins: Vec<Bins>,
-    /// Intervals only, as `bins`: nanoseconds covered (in `bytes`), and by how many intervals (in `packets`).
-    pub(crate) covered: Vec<Bins>,
-    pub(crate) has_packets: bool,
-    pub(crate) gaps: Vec<Gap>,
-    pub(crate) least: Least,
-}
-
 /// The usual widths that records can fill, of which the least is given; that one if there are none.
 fn usual_widths(least: i64) -> Vec<i64> {
     let usual: Vec<i64> = DEFAULT_BINS_NS.into_iter().filter(|width| *width >= least).collect();
     if usual.is_empty() { vec![least] } else { usual }
-}
-
-/// The widths that are no multiple of another one: the rest are sums of these.
-pub(crate) fn bases(widths: &[i64]) -> Vec<i64> {
-    let mut sorted = widths.to_vec();
-    sorted.sort_unstable();
-    let mut bases: Vec<i64> = Vec::new();
-    for width in sorted {
-        if !bases.iter().any(|base| width % base == 0) {
-            bases.push(width);
-        }
-    }
-    bases
-}
-
-impl Track {
-    fn new(name: String, kind: Kind, widths: &[i64], origin: i64, settings: &Settings) -> Self {
-        let bins = |&width: &i64| Bins::new(width, origin, settings.max_bins, &settings.budget);
-        let make = |widths: &[i64]| widths.iter().map(bins).collect();
-        let (bins, covered) = match kind {
-            Kind::Intervals => (make(widths), make(widths)),
-            Kind::Packets | Kind::Flows => (make(&bases(widths)), Vec::new()),
-        };
-        Self {
-            name,
-            kind,
-            widths: widths.to_vec(),
-            bins,
-            covered,
-            has_packets: true,
-            gaps: Vec::new(),
-            least: Least::default(),
-        }
-    }
-
-    pub(crate) fn gap(&mut self, from_ns: i64, to_ns: i64, why: &str) {
-        if self.gaps.len() < GAPS {
-            self.gaps.push(Gap { from_ns, to_ns, why: why.to_owned() });
-        }
-    }
 }
 
 /// Spreads a volume evenly over `[from, to)`: each bin gets its share, and the shares add up exactly.
@@ -443,12 +373,6 @@ impl<'s> Collector<'s> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_widths_that_no_other_divides_are_counted() {
-        assert_eq!(bases(&[1000, 5, 100, 5000]), [5]);
-        assert_eq!(bases(&[6, 4, 12, 10]), [4, 6, 10]);
-    }
 
     #[test]
     fn a_spread_volume_adds_up() {

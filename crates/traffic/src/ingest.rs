@@ -1,6 +1,6 @@
 //! Files to series: which file is read when, by whom, and what becomes one series.
 
-use crate::collect::{Collector, Kind, Track};
+use crate::collect::Collector;
 use crate::error::{IngestError, ReadError};
 use crate::format;
 use crate::input::Input;
@@ -8,6 +8,7 @@ use crate::outcome::{FileReport, Outcome};
 use crate::request::{Align, Request, Settings};
 use crate::series::{self, Series, Span};
 use crate::stamp;
+use crate::track::{Kind, Track};
 use crate::watch::Watch;
 use std::collections::HashMap;
 use std::io::Read;
@@ -21,7 +22,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// If the request makes no sense, a file cannot be read or is damaged (unless
 /// [`Request::keep_partial`] allows that), or [`Watch::interrupt`] was called.
 pub fn ingest(request: &Request, watch: &Watch) -> Result<Outcome, IngestError> {
-    let settings = request.check()?;
+    let settings = request.check(&format::names())?;
     let files = &request.files;
     let mut seen = std::collections::BTreeSet::new();
     for path in files {
@@ -92,7 +93,7 @@ fn ingest_reader(
     source: impl Read + Send,
     watch: &Watch,
 ) -> Result<Outcome, IngestError> {
-    let settings = Request { files: vec![name.to_owned()], ..request.clone() }.check()?;
+    let settings = Request { files: vec![name.to_owned()], ..request.clone() }.check(&format::names())?;
     let input = Input::new(source, watch).map_err(|source| IngestError::Io { path: name.to_owned(), source })?;
     let (report, span, tracks) = read(name, input, &settings, None)?;
     let mut group = Group::default();

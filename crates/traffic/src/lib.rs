@@ -23,13 +23,15 @@ mod outcome;
 mod request;
 mod series;
 mod stamp;
+mod track;
 mod watch;
 
 pub use error::{IngestError, Place};
 pub use filter::Filter;
 pub use format::names as formats;
 pub use ingest::{ingest, ingest_bytes};
-pub use outcome::{FileReport, Gap, Least, Outcome};
+pub use outcome::{FileReport, Outcome};
 pub use request::{Align, DecimalMark, Request, Want};
 pub use series::Series;
+pub use track::{Gap, Least};
 pub use watch::Watch;

@@ -12,33 +12,6 @@ pub struct Outcome {
     pub files: Vec<FileReport>,
 }
 
-/// Time of which nothing is known.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Gap {
-    /// Last moment known before it, ns.
-    pub from_ns: i64,
-    /// First moment known after it, ns.
-    pub to_ns: i64,
-    /// Why nothing is known: `silence`, `between files`, `missing poll`, `counter reset`, `missing rows`.
-    pub why: String,
-}
-
-/// The shortest bins that records can fill, and why.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Least {
-    /// Width in nanoseconds; 0 where any will do.
-    pub bin_ns: i64,
-    /// A clause: "polls come about every 5 min".
-    pub why: String,
-}
-
-impl Least {
-    /// Whether bins of a width are wide enough. Pollers are late by some per cent, and their bins are asked for by what was meant.
-    pub fn allows(&self, width_ns: i64) -> bool {
-        width_ns >= self.bin_ns - self.bin_ns / 10
-    }
-}
-
 /// What was in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct FileReport {

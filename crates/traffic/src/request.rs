@@ -3,6 +3,7 @@
 use crate::bins::Budget;
 use crate::error::IngestError;
 use crate::filter::{Filter, Prefix};
+use crate::stamp;
 use serde::Deserialize;
 
 /// Bin widths of captures unless others are asked for: 5 ms, 100 ms, 1 s, 5 s, in nanoseconds.
@@ -126,7 +127,8 @@ impl Request {
     /// What Ethernet sends around a frame: preamble and start 8, frame check sequence 4, gap 12 bytes.
     pub const OVERHEAD_BYTES: i64 = 24;
 
-    pub(crate) fn check(&self) -> Result<Settings, IngestError> {
+    /// Checks the request; `formats` are the names of those that can be read.
+    pub(crate) fn check(&self, formats: &[&str]) -> Result<Settings, IngestError> {
         if self.files.is_empty() {
             return Err(IngestError::request("no files to read", "name at least one"));
         }
@@ -145,7 +147,7 @@ impl Request {
                 ));
             }
         }
-        let known = [(&self.format, crate::format::names()), (&self.if_unclear, TABLES.to_vec())];
+        let known = [(&self.format, formats), (&self.if_unclear, &TABLES)];
         for (name, known) in known.iter().filter_map(|(name, known)| Some((name.as_deref()?, known))) {
             if !known.contains(&name) {
                 let hint = format!("one of {}", known.join(", "));
@@ -164,7 +166,7 @@ impl Request {
         if self.counter_bits.is_some_and(|bits| bits != 32 && bits != 64) {
             return Err(IngestError::request("counters have 32 or 64 bits", "--counter-bits 64"));
         }
-        if let Some(zone) = self.time_zone.as_deref().filter(|zone| crate::format::zone(zone).is_none()) {
+        if let Some(zone) = self.time_zone.as_deref().filter(|zone| stamp::zone(zone).is_none()) {
             return Err(IngestError::request(
                 format!("time zone {zone:?} is not known"),
                 "a name of the IANA database: --time-zone Europe/Berlin, America/New_York or UTC",

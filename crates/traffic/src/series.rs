@@ -1,9 +1,8 @@
 //! From bins to series: what is zero, what is unknown, and whether the last bin is complete.
 
 use crate::bins::Bins;
-use crate::collect::{Kind, Track};
-use crate::outcome::{Gap, Least};
 use crate::request::{Align, Settings};
+use crate::track::{Gap, Kind, Least, Track};
 use serde::Serialize;
 
 /// Pauses between files up to this are silence, ns.

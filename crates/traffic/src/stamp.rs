@@ -1,10 +1,17 @@
 //! Time stamps: nanoseconds since 1970 (UTC) as `i64`, or since whatever the file counts from. Read from text exactly,
 //! and written for messages.
 
+use jiff::tz::TimeZone;
+
 /// Stamps beyond this are refused: 146 years before and after 1970, so that differences of two stay in `i64`.
 pub(crate) const MAX: i64 = i64::MAX / 2;
 
 pub(crate) const SECOND: i64 = 1_000_000_000;
+
+/// The zone of a name in the IANA time zone database.
+pub(crate) fn zone(name: &str) -> Option<TimeZone> {
+    TimeZone::get(name).ok()
+}
 
 /// Accepts a stamp that is within [`MAX`].
 pub(crate) fn checked(ns: i128) -> Option<i64> {

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from anabranch.errors import CodecError, CoreMissingError, PanicError, RoutingError, ScenarioError, TrafficError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from types import ModuleType
 
 
@@ -83,9 +83,9 @@ class Sweep:
         If results cannot be written.
     """
 
-    def __init__(self, path: str, overrides: Sequence[str], seeds: int | None) -> None:
+    def __init__(self, path: str, overrides: Sequence[str], options: Mapping[str, Any] | None = None) -> None:
         with _translated() as core:
-            self._core = core.Sweep(path, list(overrides), seeds)
+            self._core = core.Sweep(path, list(overrides), dict(options or {}))
 
     def data_files(self) -> list[str]:
         """The files that the scenario names, relative to its own."""
@@ -95,10 +95,10 @@ class Sweep:
         """The hash of all that a run depends on."""
         return cast("str", self._core.hash(run))
 
-    def run_one(self, run: str, folder: str, limit_s: float | None, progress: Callable[[str], bool] | None) -> str:
+    def run_one(self, run: str, folder: str, progress: Callable[[str], bool] | None) -> str:
         """Make one run in a folder of its own; returns its entry in the manifest, as JSON."""
         with _translated():
-            return cast("str", self._core.run_one(run, folder, limit_s, progress))
+            return cast("str", self._core.run_one(run, folder, progress))
 
     def open(self, out: str, command: Sequence[str], *, resume: bool, elsewhere: list[str] | None = None) -> list[str]:
         """Open the result folder; returns the runs that are to be made, the longest first."""

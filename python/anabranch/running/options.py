@@ -52,6 +52,8 @@ class Option:
         Bounds of a whole number.
     flag, metavar
         Its name on the command line, and what stands for its value.
+    core
+        What of the core takes it: each ``run``, wherever it is made, or the ``folder`` of all runs; empty if neither.
     """
 
     about: str
@@ -63,6 +65,7 @@ class Option:
     most: int | None = None
     flag: str = ""
     metavar: str | None = None
+    core: str = ""
 
     @property
     def help(self) -> str:
@@ -106,6 +109,7 @@ class Options(TypedDict, total=False):
             otherwise="out/SCENARIO and the settings",
             flag="--out",
             metavar="DIR",
+            core="folder",
         ),
     ]
     seeds: Annotated[
@@ -116,6 +120,7 @@ class Options(TypedDict, total=False):
             least=1,
             most=MOST_SEEDS,
             flag="--seeds",
+            core="run",
         ),
     ]
     threads: Annotated[
@@ -126,6 +131,7 @@ class Options(TypedDict, total=False):
             default=0,
             least=0,
             flag="--threads",
+            core="folder",
         ),
     ]
     on: Annotated[
@@ -151,6 +157,7 @@ class Options(TypedDict, total=False):
             otherwise="none",
             flag="--time-limit-wall",
             metavar="DURATION",
+            core="run",
         ),
     ]
     resume: Annotated[
@@ -160,6 +167,7 @@ class Options(TypedDict, total=False):
             called="A run is kept if scenario, seed and model are the same.",
             default=False,
             flag="--resume",
+            core="folder",
         ),
     ]
     force: Annotated[
@@ -177,7 +185,7 @@ class RunOptions(Options, total=False):
 
     command: Annotated[
         Sequence[str] | None,
-        Option("Command line to keep in the manifest.", otherwise="the equivalent ``anabranch run``"),
+        Option("Command line to keep in the manifest.", otherwise="the equivalent ``anabranch run``", core="folder"),
     ]
     progress: Annotated[
         Progress | bool | None,
@@ -262,6 +270,11 @@ def check(options: Options) -> None:
         raise AnabranchError("--threads is of this process, and --on of others", hint="--on local:4 starts 4 processes")
     if on is None and options.get("on_options") is not None:
         raise AnabranchError("--on-options says how to use --on, which is missing")
+
+
+def passed(options: Mapping[str, Any], *to: str) -> dict[str, Any]:
+    """The options that the core takes, by name: those of each ``run``, of the ``folder``, or both."""
+    return {name: options[name] for name, option in table(RunOptions).items() if option.core in to}
 
 
 def reached(out: str | Path, options: Options) -> Path:

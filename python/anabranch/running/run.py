@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from anabranch.running import outputs
-from anabranch.running.options import RunOptions, check, reached, taking
+from anabranch.running.options import RunOptions, check, passed, reached, taking
 from anabranch.running.plan import ask, plan
 from anabranch.running.progress_line import Line, interactive
 
@@ -63,8 +63,8 @@ def run(path: str | Path, overrides: Sequence[str] = (), **options: Unpack[RunOp
             run_elsewhere(path, tuple(overrides), where, options, command=line, report=tell)
             return load(where)
         told = None if tell is None else lambda text: bool(tell(json.loads(text)))
-        limit_s = options["time_limit_wall_s"]
-        ask("run", str(path), list(overrides), seeds, str(out), options["threads"], line, resume, limit_s, told)
+        given = passed({**options, "out": str(out), "command": line}, "run", "folder")
+        ask("run", str(path), list(overrides), given, told)
     finally:
         if shown is not None:
             shown.end()

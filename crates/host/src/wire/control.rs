@@ -12,7 +12,7 @@ use super::{NUMBER, Reader, WireError, field};
 use crate::hash_tree::Page;
 
 /// Bytes of the header of a control packet.
-pub const CONTROL_HEADER: usize = 24;
+pub const CONTROL_HEADER: usize = Kind::Control.header_bytes();
 
 /// Bytes of a [probe](Control::Probe)'s datagram besides its padding and the tag.
 pub(crate) const PROBE: usize = CONTROL_HEADER + 3;

@@ -17,7 +17,7 @@ use super::prefix::{Kind, Prefix, expect};
 use super::{NUMBER, WireError, field};
 
 /// Bytes of the header of a packet that opens a session, or answers.
-pub const HANDSHAKE_HEADER: usize = 44;
+pub const HANDSHAKE_HEADER: usize = Kind::Open.header_bytes();
 
 /// Random bytes that make the keys of a session. Never used twice: draw them anew for each session and each answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -7,11 +7,11 @@
 //! | 16..24 | MAC of the whole packet |
 //! | 24.. | the page, sealed: level (1 byte), count (1 byte), index (8 bytes), and the hashes, 32 bytes each; then the tag of 16 bytes |
 
-use super::{Reader, WireError};
+use super::{Kind, Reader, WireError};
 use crate::hash_tree::{PAGE_HASHES, Page, TreeHash};
 
 /// Bytes of the header of a packet of hashes.
-pub const HASHES_HEADER: usize = 24;
+pub const HASHES_HEADER: usize = Kind::Hashes.header_bytes();
 
 /// A page of hashes. They are right if they match the hash of the page.
 #[derive(Clone, Debug, PartialEq, Eq)]

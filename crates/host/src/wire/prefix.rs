@@ -1,8 +1,6 @@
 //! The 8 bytes that every datagram begins with.
 
-use super::{
-    CONTROL_HEADER, HANDSHAKE_HEADER, HASHES_HEADER, PULL_HEADER, RETRY_HEADER, SYMBOL_HEADER, WireError, field,
-};
+use super::{WireError, field};
 
 /// Version of the wire format.
 pub const VERSION: u8 = 1;
@@ -54,12 +52,9 @@ impl Kind {
     /// Bytes of its header, prefix included.
     pub const fn header_bytes(self) -> usize {
         match self {
-            Self::Symbol => SYMBOL_HEADER,
-            Self::Pull => PULL_HEADER,
-            Self::Control => CONTROL_HEADER,
-            Self::Open | Self::Answer => HANDSHAKE_HEADER,
-            Self::Retry => RETRY_HEADER,
-            Self::Hashes => HASHES_HEADER,
+            Self::Symbol => 36,
+            Self::Open | Self::Answer => 44,
+            Self::Pull | Self::Control | Self::Retry | Self::Hashes => 24,
         }
     }
 

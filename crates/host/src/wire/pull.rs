@@ -18,7 +18,7 @@ use super::prefix::{Kind, Prefix, expect, flag};
 use super::{NUMBER, Reader, WireError, field};
 
 /// Bytes of the header of a packet of pulls.
-pub const PULL_HEADER: usize = 24;
+pub const PULL_HEADER: usize = Kind::Pull.header_bytes();
 
 /// Maximum number of pulls in a packet.
 pub const MAX_PULLS: usize = 32;

@@ -15,7 +15,7 @@ use super::prefix::{Kind, Prefix, expect};
 use super::{Salt, WireError, field};
 
 /// Bytes of the header of a retry.
-pub const RETRY_HEADER: usize = 24;
+pub const RETRY_HEADER: usize = Kind::Retry.header_bytes();
 
 /// Maximum size of a cookie in bytes.
 pub const MAX_COOKIE_BYTES: usize = 64;

@@ -19,7 +19,7 @@ use super::prefix::{Kind, Prefix, expect, flag};
 use super::{WireError, field};
 
 /// Bytes of a symbol's header.
-pub const SYMBOL_HEADER: usize = 36;
+pub const SYMBOL_HEADER: usize = Kind::Symbol.header_bytes();
 
 /// The largest ESI: RFC 6330 §3.2 has 24 bits.
 pub const MAX_ESI: u32 = (1 << 24) - 1;

@@ -8,7 +8,7 @@
 use super::path::Path;
 use super::suggest::nearest;
 use super::tree::{Node, Value};
-use super::windows::WindowRule;
+use super::window_rule::WindowRule;
 use crate::fabric::buffer::BufferSize;
 use crate::fabric::jitter::Jitter;
 use anabranch_transport::{Bytes, Duration, Rate};

@@ -43,6 +43,7 @@ mod transport;
 mod tree;
 mod validate;
 mod weighted_paths;
+mod window_rule;
 mod windows;
 mod workload;
 
@@ -62,7 +63,7 @@ pub use remarks::Remark;
 pub use scdp::ScdpKeys;
 pub use switch::SwitchConfig;
 pub use transport::{TransportConfig, TransportName};
-pub use windows::WindowRule;
+pub use window_rule::WindowRule;
 pub use workload::WorkloadConfig;
 
 /// One experiment.

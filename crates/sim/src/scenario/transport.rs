@@ -4,7 +4,7 @@ use super::RoutingMode;
 use super::decoding;
 use super::queue::QueueKind;
 use super::scdp::ScdpKeys;
-use super::windows::WindowRule;
+use super::window_rule::WindowRule;
 use crate::host::decode_table::DecodeTable;
 use crate::host::decoder::DecodeModel;
 use crate::host::protocol::{Protocol, Transport};

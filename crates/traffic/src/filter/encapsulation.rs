@@ -3,7 +3,7 @@
 //! Whatever is not understood here is [`Inner::Opaque`], which leaves filters and directions undecided. Only what is
 //! known to hold no packet of IP is [`Inner::Other`]: there "not port 80" is true, and no border is crossed.
 
-use super::headers::{Fields, Link};
+use super::link::Link;
 
 /// What a frame carries, with what was captured of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +34,38 @@ const NO_IP: [u16; 34] = [
     0x8902, 0x8906, 0x890d, 0x8914, 0x8915, 0x9000,
 ];
 
+/// Virtual LANs of a frame at most; more are not looked at.
+const TAGS: usize = 4;
+
+/// The virtual LANs of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Vlans {
+    /// Outermost first.
+    tags: [u16; TAGS],
+    count: usize,
+    /// Whether there may be more.
+    pub(super) cut: bool,
+}
+
+impl Vlans {
+    pub(super) const NONE: Self = Self { tags: [0; TAGS], count: 0, cut: false };
+
+    /// Notes a tag; false if there are too many.
+    fn add(&mut self, tag: u16) -> bool {
+        let Some(slot) = self.tags.get_mut(self.count) else { return false };
+        *slot = tag & 0x0fff;
+        self.count += 1;
+        true
+    }
+
+    /// Whether the frame is in a virtual LAN, in any or in a certain one.
+    pub(super) fn has(&self, wanted: Option<u16>) -> Option<bool> {
+        let tags = self.tags.get(..self.count).unwrap_or_default();
+        let found = wanted.map_or(!tags.is_empty(), |wanted| tags.contains(&wanted));
+        if found || !self.cut { Some(found) } else { None }
+    }
+}
+
 /// Which header comes next.
 #[derive(Clone, Copy)]
 enum Header {
@@ -55,12 +87,19 @@ enum Header {
 }
 
 impl<'a> Inner<'a> {
-    /// Goes through the headers of a frame, and notes its virtual LANs.
-    pub(super) fn of(link: Link, data: &'a [u8], fields: &mut Fields) -> Self {
+    /// What a frame carries, and its virtual LANs.
+    pub(super) fn of(link: Link, data: &'a [u8]) -> (Self, Vlans) {
+        let mut vlans = Vlans::NONE;
+        let inner = Self::behind_headers(link, data, &mut vlans);
+        vlans.cut = inner == Self::Cut;
+        (inner, vlans)
+    }
+
+    fn behind_headers(link: Link, data: &'a [u8], vlans: &mut Vlans) -> Self {
         let Some((mut header, mut rest)) = first(link, data) else { return Self::Cut };
         for _ in 0..NESTED {
             let found = match header {
-                Header::Type(kind) => of_type(kind, rest, fields),
+                Header::Type(kind) => of_type(kind, rest, vlans),
                 Header::Ethernet => typed(rest, 12),
                 Header::Pppoe => of_pppoe(rest),
                 Header::Ppp => of_ppp(rest),
@@ -143,14 +182,14 @@ fn typed(data: &[u8], at: usize) -> Step<'_> {
     }
 }
 
-fn of_type<'a>(kind: u16, data: &'a [u8], fields: &mut Fields) -> Step<'a> {
+fn of_type<'a>(kind: u16, data: &'a [u8], vlans: &mut Vlans) -> Step<'a> {
     Step::Is(match kind {
         0x0800 => Inner::Ipv4(data),
         0x86dd => Inner::Ipv6(data),
         0x0806 | 0x8035 => Inner::Arp(data),
         // 802.1Q, 802.1ad and what came before it: a tag, and the type of what it is put before.
         0x8100 | 0x88a8 | 0x9100 | 0x9200 => match two(data, 0) {
-            Some(tag) if fields.tag(tag) => return typed(data, 2),
+            Some(tag) if vlans.add(tag) => return typed(data, 2),
             _ => Inner::Cut,
         },
         // 802.1ah: a service instance of four bytes, and the customer's frame.

@@ -105,7 +105,7 @@ impl Node {
                 side(Side::Source, fields.protocol, Field::Absent, |protocol| protocol == *number)
             }
             Self::Version(number) => side(Side::Source, fields.version, Field::Absent, |version| version == *number),
-            Self::Vlan(number) => fields.vlan(*number),
+            Self::Vlan(number) => fields.vlans.has(*number),
         }
     }
 }

@@ -3,8 +3,8 @@
 //! A field *is* something, is *absent* (the packet has no such field), or was *cut* (it lies behind what was captured,
 //! or in a header not known here). [`Inner`] finds the packet within the frame.
 
-use super::Way;
-use super::encapsulation::Inner;
+use super::encapsulation::{Inner, Vlans};
+use super::link::Link;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// What is known of a field.
@@ -14,69 +14,6 @@ pub(crate) enum Field<T> {
     Absent,
     Cut,
 }
-
-/// What the first byte of a packet belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Link {
-    Ethernet,
-    /// IPv4 or IPv6, as the first four bits say.
-    Ip,
-    /// Linux cooked captures, version 1 and 2.
-    Cooked,
-    Cooked2,
-    /// BSD loopback: the address family in four bytes of either order.
-    Loopback,
-    /// Point-to-point protocol, with or without the HDLC bytes.
-    Ppp,
-    /// The same behind a byte that says which way the packet went: 0 for what came to this machine.
-    PppWay,
-    /// `PPPoE` without the Ethernet header.
-    Pppoe,
-    /// Cisco HDLC.
-    Hdlc,
-    /// IEEE 802.2 behind a header of so many bytes: FDDI, IP over ATM.
-    Llc(u8),
-    Unknown,
-}
-
-impl Link {
-    /// Link types of libpcap (<https://www.tcpdump.org/linktypes.html>).
-    pub(crate) fn of(number: u16) -> Self {
-        match number {
-            0 | 108 => Self::Loopback,
-            1 => Self::Ethernet,
-            9 | 50 => Self::Ppp,
-            10 => Self::Llc(13),
-            12 | 14 | 101 | 228 | 229 => Self::Ip,
-            51 => Self::Pppoe,
-            100 => Self::Llc(0),
-            104 => Self::Hdlc,
-            113 => Self::Cooked,
-            166 | 204 => Self::PppWay,
-            276 => Self::Cooked2,
-            _ => Self::Unknown,
-        }
-    }
-
-    /// Which way a packet went, where the link header says: the packet type of Linux cooked captures, 4 for what this
-    /// machine sent, 0 to 2 for what came to it.
-    pub(crate) fn mark(self, data: &[u8]) -> Option<Way> {
-        let kind = match self {
-            Self::PppWay => return data.first().map(|sent| if *sent == 0 { Way::In } else { Way::Out }),
-            Self::Cooked => u16::from_be_bytes(*data.first_chunk()?),
-            Self::Cooked2 => u16::from(*data.get(10)?),
-            _ => return None,
-        };
-        match kind {
-            0..=2 => Some(Way::In),
-            4 => Some(Way::Out),
-            _ => None,
-        }
-    }
-}
-
-/// Virtual LANs of a frame at most; more are not looked at.
-const TAGS: usize = 4;
 
 /// IPv6 extension headers at most.
 const NESTED: usize = 16;
@@ -93,10 +30,7 @@ pub(crate) struct Fields {
     /// Source and destination port of TCP, UDP, UDP-Lite, DCCP or SCTP.
     pub(crate) source_port: Field<u16>,
     pub(crate) destination_port: Field<u16>,
-    /// Virtual LANs, outermost first.
-    pub(crate) vlans: [u16; TAGS],
-    pub(crate) vlan_count: usize,
-    pub(crate) vlan_cut: bool,
+    pub(crate) vlans: Vlans,
 }
 
 impl Fields {
@@ -108,9 +42,7 @@ impl Fields {
         protocol: Field::Absent,
         source_port: Field::Absent,
         destination_port: Field::Absent,
-        vlans: [0; TAGS],
-        vlan_count: 0,
-        vlan_cut: false,
+        vlans: Vlans::NONE,
     };
 
     const CUT: Self = Self {
@@ -136,31 +68,15 @@ impl Fields {
 
     /// Parses what is captured of a packet.
     pub(crate) fn of(link: Link, data: &[u8]) -> Self {
-        let mut fields = Self::NONE;
-        let inner = Inner::of(link, data, &mut fields);
-        fields.fill(inner);
-        fields
-    }
-
-    /// Sets what the innermost header says; the virtual LANs are known already.
-    fn fill(&mut self, inner: Inner<'_>) {
+        let (inner, vlans) = Inner::of(link, data);
         let found = match inner {
             Inner::Ipv4(data) => Self::of_ipv4(data),
             Inner::Ipv6(data) => Self::of_ipv6(data),
             Inner::Arp(data) => Self::of_arp(data),
             Inner::Other => Self::NONE,
-            Inner::Cut => Self { vlan_cut: true, ..Self::CUT },
-            Inner::Opaque => Self::CUT,
+            Inner::Cut | Inner::Opaque => Self::CUT,
         };
-        *self = Self { vlans: self.vlans, vlan_count: self.vlan_count, ..found };
-    }
-
-    /// Notes a virtual LAN; false if there are too many.
-    pub(super) fn tag(&mut self, number: u16) -> bool {
-        let Some(slot) = self.vlans.get_mut(self.vlan_count) else { return false };
-        *slot = number & 0x0fff;
-        self.vlan_count += 1;
-        true
+        Self { vlans, ..found }
     }
 
     /// Requests and answers of ARP and RARP are between IPv4 addresses, as `tcpdump` has it.
@@ -256,13 +172,6 @@ impl Fields {
         } else {
             (Field::Absent, Field::Absent)
         };
-    }
-
-    /// Whether the frame is in a virtual LAN, in any or in a certain one.
-    pub(crate) fn vlan(&self, wanted: Option<u16>) -> Option<bool> {
-        let tags = self.vlans.get(..self.vlan_count).unwrap_or_default();
-        let found = wanted.map_or(!tags.is_empty(), |wanted| tags.contains(&wanted));
-        if found || !self.vlan_cut { Some(found) } else { None }
     }
 }
 

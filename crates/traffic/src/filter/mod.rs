@@ -6,10 +6,12 @@
 mod encapsulation;
 mod expression;
 mod headers;
+mod link;
 mod prefix;
 
 pub use expression::Filter;
-pub(crate) use headers::{Field, Fields, Link};
+pub(crate) use headers::{Field, Fields};
+pub(crate) use link::Link;
 pub(crate) use prefix::Prefix;
 
 /// Which way a packet went.

@@ -2,6 +2,7 @@
 
 use super::unit::Unit;
 use crate::request::DecimalMark;
+use std::borrow::Cow;
 
 /// What a field holds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -111,6 +112,16 @@ pub(super) fn mark_of<'f>(fields: impl Iterator<Item = &'f [u8]>) -> Option<Deci
         unclear = true;
     }
     (!unclear).then_some(DecimalMark::Point)
+}
+
+/// A field for a message, shortened.
+pub(super) fn show(field: &[u8]) -> Cow<'_, str> {
+    let text = String::from_utf8_lossy(field);
+    if text.chars().count() > 40 {
+        Cow::Owned(format!("{}...", text.chars().take(40).collect::<String>()))
+    } else {
+        text
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! Which columns of a table hold the values: those asked for, or those whose names do not say otherwise.
 
-use super::columns::{self, Columns, Row};
+use super::cell::show;
+use super::columns::{Columns, Row};
 use super::quantity::{self, Quantity};
-use super::table::show;
+use super::roles;
 use super::unit::{BYTES, Unit};
 use crate::error::{Place, ReadError};
 use crate::request::Request;
@@ -35,7 +36,7 @@ fn named(columns: &Columns, column: usize) -> String {
 }
 
 fn listed(columns: &Columns, chosen: &[usize]) -> String {
-    columns::listed(&chosen.iter().map(|column| named(columns, *column)).collect::<Vec<_>>())
+    roles::listed(&chosen.iter().map(|column| named(columns, *column)).collect::<Vec<_>>())
 }
 
 /// The columns asked for, unless their names say that they are no volumes.
@@ -103,7 +104,7 @@ pub(super) fn volumes(columns: &Columns, row: &Row<'_>, request: &Request) -> Re
         by_name(columns, row, unit.is_some(), &mut notes)?
     };
     if chosen.is_empty() {
-        let message = format!("no column holds volumes, by its name: {}", columns::listed(columns.names()));
+        let message = format!("no column holds volumes, by its name: {}", roles::listed(columns.names()));
         return Err(ReadError::hinted(row.place, message, "name it, and its unit: --column NAME --unit Mbps"));
     }
     let with_unit = |column: usize| Ok(Chosen { column, unit: unit_of(columns, column, unit.as_ref(), row.place)? });
@@ -112,7 +113,7 @@ pub(super) fn volumes(columns: &Columns, row: &Row<'_>, request: &Request) -> Re
 
 /// The columns of numbers whose names do not say that they are none of volumes.
 fn by_name(columns: &Columns, row: &Row<'_>, has_unit: bool, notes: &mut Vec<String>) -> Result<Vec<usize>, ReadError> {
-    let identifier = |column: usize| columns.names().get(column).is_some_and(|name| columns::is_identifier(name));
+    let identifier = |column: usize| columns.names().get(column).is_some_and(|name| roles::is_identifier(name));
     let numeric = |column: usize| columns.value(row, column).is_ok();
     let (mut known, mut silent, mut others) = (Vec::new(), Vec::new(), Vec::new());
     for column in (0..row.fields.len()).filter(|&column| !columns.is_taken(column) && !identifier(column)) {
@@ -162,7 +163,7 @@ pub(super) fn counters(columns: &Columns, row: &Row<'_>, request: &Request) -> R
     } else if columns.first_is_row() {
         vec![1]
     } else {
-        let identifier = |column: usize| columns.names().get(column).is_some_and(|name| columns::is_identifier(name));
+        let identifier = |column: usize| columns.names().get(column).is_some_and(|name| roles::is_identifier(name));
         let numeric = |column: &usize| columns.known_count(row, *column).is_ok();
         let free: Vec<usize> =
             (0..columns.names().len()).filter(|&column| !columns.is_taken(column) && !identifier(column)).collect();
@@ -187,7 +188,7 @@ pub(super) fn counters(columns: &Columns, row: &Row<'_>, request: &Request) -> R
         chosen
     };
     if chosen.is_empty() {
-        let message = format!("no column looks like a counter of bytes: {}", columns::listed(columns.names()));
+        let message = format!("no column looks like a counter of bytes: {}", roles::listed(columns.names()));
         return Err(ReadError::hinted(row.place, message, "name it: --column NAME"));
     }
     for &column in &chosen {

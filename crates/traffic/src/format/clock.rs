@@ -5,7 +5,7 @@
 //! back. Without a zone such a step back is an error, because rates would be added up and a counter's increase of an
 //! hour and five minutes taken for that of five.
 
-use super::table::show;
+use super::cell::show;
 use crate::error::{Place, ReadError};
 use crate::stamp::{self, SECOND};
 use jiff::civil::DateTime;
@@ -64,15 +64,10 @@ fn wall(ns: i64) -> Option<DateTime> {
     Timestamp::from_nanosecond(i128::from(ns)).ok().map(|at| Offset::UTC.to_datetime(at))
 }
 
-/// The zone of a name in the IANA time zone database.
-pub(crate) fn zone(name: &str) -> Option<TimeZone> {
-    TimeZone::get(name).ok()
-}
-
 impl Clock {
     /// With the names of a zone and a format, which have been checked.
     pub(super) fn new(zone: Option<&str>, format: Option<&str>) -> Self {
-        let zone = zone.and_then(|name| Some((name.to_owned(), self::zone(name)?)));
+        let zone = zone.and_then(|name| Some((name.to_owned(), stamp::zone(name)?)));
         Self { zone, format: format.map(str::to_owned), ordered: true, quarter: None, before: HashMap::new() }
     }
 

@@ -6,17 +6,18 @@
 //! which nobody knows where in it: it counts only in bins that hold the interval whole.
 
 use super::Format;
+use super::cell::show;
 use super::choose::{self, Choice};
 use super::columns::{self, Columns, Row, number_of, series_name};
 use super::course::{Course, Fact, Limits, Reading, Tally};
 use super::csv_volumes::{leap, watch};
-use super::table::show;
+use super::roles;
 use crate::bins::Cell;
-use crate::collect::{Collector, Interval, Kind};
+use crate::collect::{Collector, Interval};
 use crate::error::{Place, ReadError};
 use crate::input::Input;
-use crate::outcome::Least;
 use crate::stamp::{self, SECOND};
+use crate::track::{Kind, Least};
 use std::collections::BTreeMap;
 
 pub(super) struct Counters;
@@ -337,11 +338,7 @@ impl Reader {
         };
         let names: Vec<String> = self.values.iter().map(name).collect();
         let every = stamp::duration(usual.unsigned_abs());
-        out.assume(format!(
-            "{}: counters of bytes, polled every {every}{}",
-            columns::listed(&names),
-            columns.of_times()
-        ));
+        out.assume(format!("{}: counters of bytes, polled every {every}{}", roles::listed(&names), columns.of_times()));
     }
 }
 

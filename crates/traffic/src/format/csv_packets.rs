@@ -2,8 +2,10 @@
 //! traces of the Internet Traffic Archive have them.
 
 use super::Format;
+use super::cell::show;
 use super::columns;
-use super::table::{Preview, show};
+use super::preview::Preview;
+use super::roles;
 use crate::collect::Collector;
 use crate::error::{Place, ReadError};
 use crate::filter::{Frame, Link};
@@ -42,7 +44,7 @@ impl Format for CsvPackets {
             Some(name) => columns.find(&name, place)?,
             None if columns.first_is_row() => 1,
             None => columns.named(&LENGTH).or_else(|| columns.named(&AMBIGUOUS)).ok_or_else(|| {
-                let message = format!("no column looks like a length: {}", columns::listed(columns.names()));
+                let message = format!("no column looks like a length: {}", roles::listed(columns.names()));
                 ReadError::hinted(place, message, "name it: --column NAME")
             })?,
         };

@@ -5,19 +5,21 @@
 
 use super::Format;
 use super::cell;
+use super::cell::show;
 use super::choose::{self, Choice, Chosen};
 use super::columns::{self, Columns, Row, number_of, series_name};
 use super::csv_packets::regular;
-use super::guess::{Trend, two_readings};
-use super::table::{Preview, show};
+use super::preview::Preview;
+use super::roles;
+use super::trend::{Trend, two_readings};
 use super::unit::{BYTES, Unit};
 use crate::bins::Cell;
-use crate::collect::{Collector, Interval, Kind};
+use crate::collect::{Collector, Interval};
 use crate::error::{Place, ReadError};
 use crate::input::Input;
-use crate::outcome::Least;
 use crate::request::Request;
 use crate::stamp::{self, SECOND};
+use crate::track::{Kind, Least};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) struct CsvVolumes;
@@ -380,7 +382,7 @@ impl Volumes {
                 None => kinds.push((kind, vec![name])),
             }
         }
-        let said = kinds.into_iter().map(|(kind, names)| format!("{}: {kind}", columns::listed(&names)));
+        let said = kinds.into_iter().map(|(kind, names)| format!("{}: {kind}", roles::listed(&names)));
         out.assume(format!("{}{}", said.collect::<Vec<_>>().join("; "), columns.of_times()));
     }
 }

@@ -14,16 +14,18 @@ mod guess;
 mod nfdump;
 mod pcap;
 mod pcapng;
+mod preview;
 mod quantity;
+mod roles;
 mod table;
+mod trend;
 mod unit;
 
 use crate::collect::Collector;
 use crate::error::ReadError;
 use crate::input::Input;
-pub(crate) use clock::zone;
 use guess::Guess;
-use table::{PREVIEW, Preview};
+use preview::{PREVIEW, Preview};
 
 /// The start of a file.
 pub(crate) struct Start<'a> {

@@ -3,8 +3,8 @@
 //! The volume of a flow is spread evenly over its time; a flow without duration falls into one bin. Of a flow in both
 //! directions (`opkt`, `obyt`), the way back counts as a flow of its own.
 
+use super::cell::show;
 use super::columns;
-use super::table::show;
 use super::{Format, Start};
 use crate::bins::Cell;
 use crate::collect::Collector;

@@ -1,22 +1,12 @@
-//! Text tables: lines, fields, and what the first lines look like.
+//! Text tables: lines and fields.
 //!
 //! Fields are separated by commas, semicolons, tabs or spaces; lines that begin with `#` are comments; the first other
 //! line names the columns, unless it begins with a number or a date. A field may be quoted.
 
-use super::cell;
 use super::clock::Clock;
-use super::columns::{self, Roles};
 use crate::error::{Place, ReadError};
 use crate::input::{CAPACITY, Input, More};
-use crate::request::{DecimalMark, Request};
 use crate::stamp;
-use std::borrow::Cow;
-
-/// Rows of a preview.
-const ROWS: usize = 64;
-
-/// Bytes of a preview.
-pub(super) const PREVIEW: usize = 64 << 10;
 
 /// Bytes of a line at most.
 const LINE_MAX: usize = CAPACITY - 1;
@@ -96,14 +86,14 @@ impl<'i, 'a> Lines<'i, 'a> {
 }
 
 /// Whether a line holds nothing: empty, a comment, or the separator for spreadsheets (`sep=;`).
-fn is_comment(line: &[u8]) -> bool {
+pub(super) fn is_comment(line: &[u8]) -> bool {
     line.is_empty() || line[0] == b'#' || (line.starts_with(b"sep=") && line.len() <= 5)
 }
 
 /// How a table is laid out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
-    delimiter: u8,
+    pub(super) delimiter: u8,
     /// The names of the columns, if the first line has them.
     pub(super) names: Option<Vec<String>>,
 }
@@ -173,28 +163,6 @@ fn delimiter(line: &[u8]) -> u8 {
     }
 }
 
-/// How the fractions of a table are written: as the request says, or as its first rows do.
-pub(super) fn decimal_mark(bytes: &[u8], whole: bool, request: &Request) -> Result<DecimalMark, ReadError> {
-    if let Some(mark) = request.decimal {
-        return Ok(mark);
-    }
-    let Some(preview) = Preview::of(bytes, whole, request) else { return Ok(DecimalMark::Point) };
-    if preview.layout.delimiter == b',' {
-        return Ok(DecimalMark::Point);
-    }
-    let values = preview.rows.iter().flat_map(|row| {
-        let columns = preview.roles.values(&preview.layout, row.len());
-        columns.into_iter().filter_map(|column| row.get(column).map(Vec::as_slice))
-    });
-    cell::mark_of(values).ok_or_else(|| {
-        ReadError::hinted(
-            Place::Line { line: 1, offset: 0 },
-            "the values have a comma before three digits: of a fraction, or of thousands?",
-            "--decimal comma if 1,234 is less than 2, or --decimal point and numbers without commas",
-        )
-    })
-}
-
 /// Whether a field can be a time stamp: the first line of a table has names if its first field cannot.
 fn is_stamp(field: &[u8]) -> bool {
     stamp::decimal(field, 1).is_some() || stamp::calendar(field).is_some() || is_ambiguous_date(field)
@@ -214,7 +182,7 @@ pub(super) fn is_ambiguous_date(field: &[u8]) -> bool {
 }
 
 /// Whether text has two bytes a character: a mark at its start, or a zero in every other byte.
-fn is_utf16(bytes: &[u8]) -> bool {
+pub(super) fn is_utf16(bytes: &[u8]) -> bool {
     let start = bytes.get(..16).unwrap_or_default();
     let alternate = |odd: usize| {
         !start.is_empty() && start.chunks(2).all(|pair| pair[odd] == 0 && (0x20..0x7f).contains(&pair[1 - odd]))
@@ -250,70 +218,8 @@ pub(super) fn not_text(bytes: &[u8]) -> Option<ReadError> {
     })
 }
 
-fn is_text(byte: u8) -> bool {
+pub(super) fn is_text(byte: u8) -> bool {
     matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7e | 0x80..)
-}
-
-/// A field for a message, shortened.
-pub(super) fn show(field: &[u8]) -> Cow<'_, str> {
-    let text = String::from_utf8_lossy(field);
-    if text.chars().count() > 40 {
-        Cow::Owned(format!("{}...", text.chars().take(40).collect::<String>()))
-    } else {
-        text
-    }
-}
-
-/// The first lines of a text file.
-pub(crate) struct Preview {
-    pub(super) layout: Layout,
-    /// Which column is what, by the request and by names.
-    pub(super) roles: Roles,
-    /// Fields of the first rows.
-    pub(super) rows: Vec<Vec<Vec<u8>>>,
-}
-
-impl Preview {
-    /// Looks at the start of a file; none if it is not a table.
-    pub(super) fn of(bytes: &[u8], whole: bool, request: &Request) -> Option<Self> {
-        let bytes = bytes.strip_prefix(&[0xef, 0xbb, 0xbf]).unwrap_or(bytes);
-        if !bytes.iter().take(4096).all(|byte| is_text(*byte)) || is_utf16(bytes) {
-            return None;
-        }
-        let mut lines: Vec<&[u8]> = bytes.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).collect();
-        if !whole && lines.len() > 1 {
-            lines.pop();
-        }
-        let mut lines = lines.into_iter().filter(|line| !is_comment(line)).peekable();
-        let layout = Layout::of(lines.peek()?, &Clock::new(None, request.time_format.as_deref()));
-        if layout.names.is_some() {
-            lines.next();
-        }
-        let split = |line| {
-            let mut fields = Vec::new();
-            layout.split(line, &mut fields);
-            fields.into_iter().map(<[u8]>::to_vec).collect::<Vec<_>>()
-        };
-        let roles = Roles::of(&layout, request);
-        let rows = lines.map(split).filter(|row: &Vec<Vec<u8>>| roles.wants(row)).take(ROWS).collect();
-        Some(Self { layout, roles, rows })
-    }
-
-    /// The rows that belong to the same series as the first.
-    pub(super) fn of_one_series(&self) -> Vec<&Vec<Vec<u8>>> {
-        let key = self.roles.key;
-        let of = |row: &Vec<Vec<u8>>| key.and_then(|key| row.get(key).cloned());
-        let first = self.rows.first().and_then(of);
-        self.rows.iter().filter(|row| of(row) == first).collect()
-    }
-
-    /// The columns, for a message.
-    pub(super) fn describe(&self) -> String {
-        match &self.layout.names {
-            Some(names) => columns::listed(names),
-            None => "without names".to_owned(),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -70,8 +70,6 @@ class Dispatcher:
         Where results go.
     hashes
         Content hash of every run, by name.
-    limit_s
-        Wall-clock limit of each run, in seconds.
     memory
         Estimated bytes of every run, by name: reserved where workers declare a resource ``memory``.
     """
@@ -83,14 +81,12 @@ class Dispatcher:
         destination: Destination,
         hashes: Mapping[str, str],
         *,
-        limit_s: float | None,
         memory: Mapping[str, int],
     ) -> None:
         self.connection = connection
         self.package = package
         self.destination = destination
         self.hashes = hashes
-        self.limit_s = limit_s
         self.identity = core.identity()
         self.failed: dict[str, str] = {}
         self.write_error: OSError | None = None
@@ -235,7 +231,6 @@ class Dispatcher:
             token=self.destination.token,
             topic=self.topic,
             identity=self.identity,
-            limit_s=self.limit_s,
             return_bytes=self.connection.settings.return_bytes,
         )
         future = self.connection.client.submit(

@@ -14,9 +14,13 @@ import threading
 import weakref
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
 
 from anabranch.base import core
 from anabranch.errors import ClusterError, ScenarioError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 MAX_UNPACKED = 4
 """Scenarios that a worker keeps unpacked at most."""
@@ -32,8 +36,10 @@ class Package:
         Its name, as given.
     text
         Its text.
-    overrides, seeds
+    overrides
         Settings that replace its own.
+    options
+        The options of `anabranch.run` that each run takes, by name.
     data
         The files that it names relative to its folder, and their content. Files with absolute names are read on each
         machine.
@@ -44,7 +50,7 @@ class Package:
     file: str
     text: bytes
     overrides: tuple[str, ...]
-    seeds: int | None
+    options: Mapping[str, Any]
     data: tuple[tuple[str, bytes], ...]
 
     digest: str = field(init=False, repr=False)
@@ -54,7 +60,7 @@ class Package:
         object.__setattr__(self, "digest", digest)
 
 
-def pack(sweep: core.Sweep, path: str, overrides: tuple[str, ...], seeds: int | None) -> Package:
+def pack(sweep: core.Sweep, path: str, overrides: tuple[str, ...], options: Mapping[str, Any]) -> Package:
     """Pack a scenario that was read from a file here."""
     file = Path(path)
     data = []
@@ -64,7 +70,7 @@ def pack(sweep: core.Sweep, path: str, overrides: tuple[str, ...], seeds: int | 
                 data.append((name, (file.parent / name).read_bytes()))
             except OSError as error:
                 raise ScenarioError(f"{path}: {name} cannot be read ({error.strerror})") from error
-    return Package(path, file.read_bytes(), overrides, seeds, tuple(data))
+    return Package(path, file.read_bytes(), overrides, options, tuple(data))
 
 
 class Unpacked:
@@ -93,7 +99,7 @@ class Unpacked:
                 raise ClusterError(f"{name}: leads out of the scenario's folder")
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(content)
-        self.sweep = core.Sweep(str(self.file), package.overrides, package.seeds)
+        self.sweep = core.Sweep(str(self.file), package.overrides, package.options)
         # A worker may live for weeks.
         weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
 

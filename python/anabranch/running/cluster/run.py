@@ -10,6 +10,7 @@ from anabranch.running.cluster.destination import Destination
 from anabranch.running.cluster.dispatch import Dispatcher
 from anabranch.running.cluster.package import pack
 from anabranch.running.cluster.start import Connection, connected, most_memory
+from anabranch.running.options import passed
 from anabranch.running.plan import plan
 
 if TYPE_CHECKING:
@@ -53,16 +54,15 @@ def run(
     OSError
         If results cannot be written.
     """
-    seeds = options["seeds"]
-    planned = plan(path, overrides, seeds=seeds).runs
-    sweep = core.Sweep(str(path), overrides, seeds)
-    package = pack(sweep, str(path), overrides, seeds)
+    planned = plan(path, overrides, seeds=options["seeds"]).runs
+    given = passed(options, "run")
+    sweep = core.Sweep(str(path), overrides, given)
+    package = pack(sweep, str(path), overrides, given)
     with connected(options["on"], options["on_options"]) as connection:
         destination = Destination(out, sweep)
         hashes = {one.run: one.hash for one in planned}
         memory = {one.run: one.memory_bytes for one in planned}
-        limit_s = options["time_limit_wall_s"]
-        dispatcher = Dispatcher(connection, package, destination, hashes, limit_s=limit_s, memory=memory)
+        dispatcher = Dispatcher(connection, package, destination, hashes, memory=memory)
         try:
             ready = connection.wait_for_workers(lambda: (report or _continue)(dispatcher.state()))
             if ready:

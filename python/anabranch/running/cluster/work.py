@@ -57,8 +57,6 @@ class RunRequest:
         Dask topic of progress reports.
     identity
         Identity of the client's simulator (`anabranch.base.core.identity`).
-    limit_s
-        Wall-clock limit, in seconds.
     return_bytes
         Limit of the bytes that are sent back.
     """
@@ -69,7 +67,6 @@ class RunRequest:
     token: str
     topic: str
     identity: Mapping[str, str]
-    limit_s: float | None
     return_bytes: int
 
 
@@ -176,7 +173,7 @@ def _run_and_store(
     name = f".{request.run}.{uuid.uuid4().hex[:8]}.part"
     draft = (out / "runs" if shared else Path(tempfile.mkdtemp(prefix="run-", dir=scratch))) / name
     try:
-        entry = sweep.run_one(request.run, str(draft), request.limit_s, report)
+        entry = sweep.run_one(request.run, str(draft), report)
         if json.loads(entry)["status"] == "interrupted":
             return entry, None
         if shared:

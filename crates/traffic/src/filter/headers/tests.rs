@@ -1,6 +1,7 @@
 //! What is found in frames of all kinds, and what is not.
 
 use super::*;
+use crate::filter::Way;
 
 fn ipv4(protocol: u8, fragment: u16, options: usize) -> Vec<u8> {
     let mut packet = vec![0x45 + (options / 4) as u8, 0, 0, 0, 0, 0];
@@ -66,10 +67,10 @@ fn the_same_packet_is_seen_through_every_link() {
     }
     let tagged = Fields::of(Link::Ethernet, &ethernet(&[0x2007, 9], 0x0800, &packet));
     assert_eq!(
-        (tagged.vlan(Some(7)), tagged.vlan(Some(9)), tagged.vlan(Some(8))),
+        (tagged.vlans.has(Some(7)), tagged.vlans.has(Some(9)), tagged.vlans.has(Some(8))),
         (Some(true), Some(true), Some(false))
     );
-    assert_eq!(Fields { vlans: [0; TAGS], vlan_count: 0, ..tagged }, expected);
+    assert_eq!(Fields { vlans: Vlans::NONE, ..tagged }, expected);
 }
 
 #[test]
@@ -138,10 +139,13 @@ fn ip_is_found_in_what_carries_it() {
         assert_eq!(found.version, Field::Is(version), "{name}");
         assert_eq!(found.protocol, Field::Is(17), "{name}");
         let port = if version == 4 { 443 } else { 53 };
-        assert_eq!((found.source_port, found.vlan_cut), (Field::Is(port), false), "{name}");
+        assert_eq!((found.source_port, found.vlans.cut), (Field::Is(port), false), "{name}");
     }
     let tags = Fields::of(Link::Ethernet, &backbone(&ethernet(&[9], 0x0800, &v4)));
-    assert_eq!((tags.vlan(Some(7)), tags.vlan(Some(9)), tags.vlan(Some(8))), (Some(true), Some(true), Some(false)));
+    assert_eq!(
+        (tags.vlans.has(Some(7)), tags.vlans.has(Some(9)), tags.vlans.has(Some(8))),
+        (Some(true), Some(true), Some(false))
+    );
     assert_eq!(Link::PppWay.mark(&[1, 0, 0x21]), Some(Way::Out));
 }
 
@@ -219,7 +223,7 @@ fn what_is_seen_of_a_cut_packet_is_what_is_seen_of_the_whole() {
             assert!(agrees(cut.source_port, whole.source_port));
             assert!(agrees(cut.destination_port, whole.destination_port));
             for wanted in [None, Some(5), Some(9)] {
-                assert!(cut.vlan(wanted).is_none_or(|found| Some(found) == whole.vlan(wanted)));
+                assert!(cut.vlans.has(wanted).is_none_or(|found| Some(found) == whole.vlans.has(wanted)));
             }
         }
     }
