@@ -50,9 +50,9 @@ scdp: ## build the program scdp as one static file, target/dist/scdp (Linux with
 	RUSTFLAGS="-C target-feature=+crt-static -C strip=symbols" cargo build --locked --release -p scdp-cli --target $(HOST_TRIPLE) --target-dir target/static
 	install -D target/static/$(HOST_TRIPLE)/release/scdp target/dist/scdp
 
-readme: setup ## run the demonstration and write its table in README.md again
+readme: setup ## run the demonstration and write its table and figure in README.md again
 	@$(BIN)/anabranch demo --resume --force
-	@$(BIN)/python tools/readme-table
+	@$(BIN)/python tools/readme
 
 notebook: setup ## run docs/tutorial/notebook.ipynb and keep what it shows
 	$(UV) run --locked --no-sync --with nbclient==0.11.0 --with ipykernel==7.4.0 tools/notebook

@@ -1,4 +1,4 @@
-"""README.md: its commands work in the order in which they are printed, and its table is one that the program prints."""
+"""README.md: its commands work in the order in which they are printed; the program makes its table and its figure."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def tool() -> ModuleType:
-    loader = SourceFileLoader("readme_table", str(ROOT / "tools/readme-table"))
-    spec = importlib.util.spec_from_loader("readme_table", loader)
+    loader = SourceFileLoader("readme", str(ROOT / "tools/readme"))
+    spec = importlib.util.spec_from_loader("readme", loader)
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
     loader.exec_module(module)
@@ -60,13 +60,22 @@ def test_the_table_is_one_that_the_program_prints(tmp_path: Path) -> None:
     assert "Flows > 1 MB, mean FCT: " in found
 
 
-def test_the_table_is_that_of_the_results_if_there_are_any() -> None:
+def test_table_and_figure_are_those_of_the_results_if_there_are_any() -> None:
     folder = ROOT / "out/demo"
     if not (folder / "manifest.json").is_file():
         pytest.skip("no results of the demonstration: `make readme` makes them")
     planned = {run.hash for run in anabranch.plan(ROOT / "scenarios/examples/demo.toml").runs}
     assert set(outputs.finished(folder).values()) == planned, "of another version: run `make readme`"
     assert tool().insert(README, tool().render(folder)) == README, "run `make readme`"
+    assert tool().FIGURE.read_text(encoding="utf-8") == tool().draw(folder), "run `make readme`"
+
+
+def test_the_figure_shows_the_numbers_of_the_table() -> None:
+    rows = re.findall(r"^ +p99 slowdown +(.*)$", README, re.MULTILINE)
+    printed = [float(number) for row in rows for number in re.findall(r"(\S+) ±", row)]
+    marks = re.findall(r"slowdown: ([\d.]+); series: [^;]+; transport:", tool().FIGURE.read_text(encoding="utf-8"))
+    assert len(printed) == 5 * 4
+    assert [float(mark) for mark in marks] == pytest.approx(printed, rel=0.006)
 
 
 def commands() -> list[str]:
@@ -95,3 +104,9 @@ def test_the_commands_work_as_printed(core: StandIn, folder: Path) -> None:
         "incast",
         "incast,transport.tcp.rto_min=1ms",
     ]
+
+
+def test_the_layout_names_every_crate_once() -> None:
+    _, _, rest = README.partition("## Layout")
+    named = re.findall(r"^crates/(\S+)", rest.partition("## ")[0], re.MULTILINE)
+    assert sorted(named) == sorted(path.parent.name for path in ROOT.glob("crates/*/Cargo.toml"))
