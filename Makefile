@@ -27,7 +27,7 @@ CODEC_LEVEL_TESTS := kernels:: solve:: vectors:: levels::
 
 HOST_TRIPLE = $(shell rustc -vV | sed -n 's/^host: //p')
 
-.PHONY: help setup demo demo-net demo-lab scdp readme notebook test test-build nightly wheel test-wheel test-trials test-papers test-cluster fidelity-traffic test-codec test-codec-levels test-codec-all test-net-all package msrv miri check format bench bench-codec bench-net bench-traffic bench-volumes instructions clean
+.PHONY: help setup demo demo-net demo-lab scdp readme notebook test test-build nightly wheel test-wheel test-trials test-papers test-cluster fidelity-traffic test-codec test-codec-levels test-codec-all test-net-all package msrv miri check check-rust check-python format bench bench-codec bench-net bench-traffic bench-volumes instructions clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -114,11 +114,17 @@ test-cluster: setup ## the long test of sweeps over Dask: workers are killed 100
 fidelity-traffic: setup ## the paper's claims on the traces in ../shared: makes the tables of docs/fidelity/traffic.md
 	$(BIN)/python tests/python/traffic_fidelity.py
 
+# Types are checked on one processor, for as long as the other lints the crates.
 check: setup ## formatting, lints, types and layers of imports, without changing anything
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target check-rust check-python
+
+check-rust:
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets $(CODEC_FEATURES) $(NET_FEATURES) -- -D warnings
 	cargo clippy --locked -p anabranch-raptorq --no-default-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked $(CRATES) --no-deps
+
+check-python:
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
