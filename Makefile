@@ -22,11 +22,12 @@ CRATES := --workspace --exclude anabranch-py $(CODEC_FEATURES) $(NET_FEATURES)
 
 # The instruction sets of this kind of processor; the tests use the best one there is where it lacks one of them.
 CODEC_LEVELS := portable $(if $(filter x86_64,$(shell uname -m)),ssse3 avx2 avx2-gfni avx512,neon)
-CODEC_TESTS := --lib --test reference --test vectors --test roundtrip --test allocation
+# What depends on them: the kernels, the solver that makes plans with them, known answers, whole objects.
+CODEC_LEVEL_TESTS := kernels:: solve:: vectors:: levels::
 
 HOST_TRIPLE = $(shell rustc -vV | sed -n 's/^host: //p')
 
-.PHONY: help setup demo demo-net demo-lab scdp readme notebook test wheel test-wheel test-trials test-papers test-cluster fidelity-traffic test-codec test-codec-all test-net-all package msrv miri check format bench bench-codec bench-net bench-traffic bench-volumes instructions clean
+.PHONY: help setup demo demo-net demo-lab scdp readme notebook test test-build nightly wheel test-wheel test-trials test-papers test-cluster fidelity-traffic test-codec test-codec-levels test-codec-all test-net-all package msrv miri check check-rust check-python format bench bench-codec bench-net bench-traffic bench-volumes instructions clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,9 +58,15 @@ readme: setup ## run the demonstration and write its table and figure in README.
 notebook: setup ## run docs/tutorial/notebook.ipynb and keep what it shows
 	$(UV) run --locked --no-sync --with nbclient==0.11.0 --with ipykernel==7.4.0 tools/notebook
 
-test: setup ## run all tests
-	cargo test --locked $(CRATES)
-	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
+test: setup ## run all tests, and tell the slowest ten in Rust and in Python
+	@"$(PYTHON)" tools/test-rust --locked $(CRATES)
+	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder --durations=10
+
+test-build: ## compile the Rust tests and run none
+	cargo test --no-run --locked $(CRATES)
+
+nightly: ## what CI runs once a day: long tests, the wheel, packages, instruction counts, benchmarks
+	.ci/nightly
 
 wheel: setup ## build a wheel that works without this folder: target/dist
 	@rm -rf target/dist
@@ -68,18 +75,23 @@ wheel: setup ## build a wheel that works without this folder: target/dist
 test-wheel: wheel ## install the wheel into a fresh environment elsewhere, and use it there
 	@tools/test-wheel $(UV) target/dist/*.whl $(INTERPRETER)
 
-test-codec: ## test the RaptorQ codec without std, and with each of its instruction sets
-	cargo test --locked -p anabranch-raptorq --no-default-features $(CODEC_FEATURES) $(CODEC_TESTS)
+test-codec: test-codec-levels ## test the RaptorQ codec with each of its instruction sets, and without std
+	cargo test --locked -p anabranch-raptorq --no-default-features $(CODEC_FEATURES) --lib
+	cargo test --locked -p anabranch-raptorq --no-default-features $(CODEC_FEATURES) --test all -- \
+	  reference:: vectors:: roundtrip:: allocation::
+
+# Of the build that `make test` runs: nothing is compiled again.
+test-codec-levels: ## test what depends on the codec's instruction sets with each of them in turn
 	for level in $(CODEC_LEVELS); do \
 	  echo "ANABRANCH_RAPTORQ_LEVEL=$$level"; \
-	  ANABRANCH_RAPTORQ_LEVEL=$$level cargo test --locked -p anabranch-raptorq $(CODEC_FEATURES) $(CODEC_TESTS); \
+	  ANABRANCH_RAPTORQ_LEVEL=$$level "$(PYTHON)" tools/test-rust --slowest 0 --locked $(CRATES) --lib --test all -- $(CODEC_LEVEL_TESTS); \
 	done
 
 test-codec-all: ## the codec's long tests: every number of source symbols, and every class with another codec
-	cargo test --locked --release -p anabranch-raptorq --test all_k --test interop -- --ignored --nocapture
+	cargo test --locked --release -p anabranch-raptorq --test all -- --ignored --nocapture all_k:: interop::
 
 test-net-all: ## the long test of SCDP sessions: ten thousand on networks with every fault
-	cargo test --locked --release -p anabranch-host --test faults -- --ignored --nocapture
+	cargo test --locked --release -p anabranch-host --test all -- --ignored --nocapture faults::
 
 package: ## make and build the packages of the published crates, and check what is in them; nothing is uploaded
 	@"$(PYTHON)" tools/package
@@ -102,11 +114,17 @@ test-cluster: setup ## the long test of sweeps over Dask: workers are killed 100
 fidelity-traffic: setup ## the paper's claims on the traces in ../shared: makes the tables of docs/fidelity/traffic.md
 	$(BIN)/python tests/python/traffic_fidelity.py
 
+# Types are checked on one processor, for as long as the other lints the crates.
 check: setup ## formatting, lints, types and layers of imports, without changing anything
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target check-rust check-python
+
+check-rust:
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets $(CODEC_FEATURES) $(NET_FEATURES) -- -D warnings
 	cargo clippy --locked -p anabranch-raptorq --no-default-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked $(CRATES) --no-deps
+
+check-python:
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy

@@ -16,7 +16,7 @@ import pytest
 import test_comparison as looks
 
 WORK = howtos.ROOT / "target/howto"
-"""Kept between runs, so that only what changed is compiled again."""
+"""The copy is kept between runs, so that only what changed is compiled again."""
 
 SECONDS = {"s": 1.0, "ms": 1e-3}
 
@@ -31,9 +31,12 @@ def cargo(command: str, folder: Path) -> str:
     settings = dict(re.findall(r"(?<!\S)([A-Z_]+)=(\S*) ", command.partition("cargo ")[0]))
     words = command.partition("cargo ")[2].split()
     plain = {"CARGO_PROFILE_DEV_OPT_LEVEL": "0", "CARGO_PROFILE_DEV_DEBUG": "0", "PROPTEST_CASES": "8"}
-    environment = {**os.environ, **plain, **settings, "CARGO_TARGET_DIR": str(WORK / "build")}
+    # The libraries are those that the other tests have compiled: `Cargo.toml` says how, whatever `plain` says.
+    shared = {"CARGO_TARGET_DIR": os.environ.get("CARGO_TARGET_DIR", str(howtos.ROOT / "target"))}
+    environment = {**os.environ, **shared, **plain, **settings}
+    codec = "profile.dev.package.anabranch-raptorq.opt-level=0"
     done = subprocess.run(
-        ["cargo", words[0], "--locked", "--quiet", *words[1:]],
+        ["cargo", words[0], "--locked", "--quiet", "--config", codec, *words[1:]],
         cwd=folder,
         env=environment,
         capture_output=True,

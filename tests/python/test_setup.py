@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.machinery
+import importlib.util
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -57,3 +60,34 @@ def test_a_failure_is_shown_in_full(tmp_path: Path) -> None:
     shown = done.stderr.splitlines()
     for line in ("error[E0308]: mismatched types", "  --> crates/sim/src/lib.rs:1:1", "error: build failed"):
         assert line in shown
+
+
+def log(*crates: str) -> list[str]:
+    """What is said to be done after each crate that Cargo names."""
+    loader = importlib.machinery.SourceFileLoader("setup_tool", str(SETUP))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("setup_tool", loader))  # type: ignore[arg-type]
+    loader.exec_module(module)
+    taken = module.Log()
+    said = []
+    for crate in crates:
+        taken.take(f"DEBUG    Compiling {crate} v0.1.0")
+        said.append(taken.now)
+    return said
+
+
+def test_the_last_step_is_named_when_all_that_it_joins_is_and_not_with_its_build_script(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    manifest = tomllib.loads((SETUP.parents[1] / "crates/py/Cargo.toml").read_text(encoding="utf-8"))
+    libraries = [name for name in manifest["dependencies"] if name.startswith("anabranch-")]
+    said = log("libc", "anabranch-py", *libraries)
+    assert ["optimising" in line for line in said] == [False] * (len(said) - 1) + [True]
+    assert said[-1].startswith(f"compiling {libraries[-1]}, then optimising across all crates")
+
+
+def test_a_later_build_names_the_last_step_with_the_binding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "python/anabranch").mkdir(parents=True)
+    (tmp_path / "python/anabranch/_core.abi3.so").write_bytes(b"")
+    assert ["optimising" in line for line in log("anabranch-sim", "anabranch-py")] == [False, True]

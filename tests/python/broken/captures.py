@@ -135,11 +135,17 @@ WHOLE_XZ = lzma.compress(PCAP)
 
 
 def bomb(megabytes: int, unit: bytes, start: bytes = b"") -> bytes:
-    """A small gzip file of much data."""
-    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    """A small gzip file of much data: one compressed megabyte, which stands by itself, again and again."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     part = unit * ((1 << 20) // len(unit))
-    parts = [packer.compress(start), *(packer.compress(part) for _ in range(megabytes)), packer.flush()]
-    return b"".join(parts)
+    first = packer.compress(start) + packer.flush(zlib.Z_FULL_FLUSH)
+    again = packer.compress(part) + packer.flush(zlib.Z_FULL_FLUSH)
+    check = zlib.crc32(start)
+    for _ in range(megabytes):
+        check = zlib.crc32(part, check)
+    size = len(start) + megabytes * len(part)
+    end = packer.flush() + struct.pack("<II", check, size & 0xFFFFFFFF)
+    return gzip.compress(b"", mtime=0)[:10] + first + again * megabytes + end
 
 
 ZSTD_HUGE_WINDOW = b"\x28\xb5\x2f\xfd\x00\xf8" + bytes(20)

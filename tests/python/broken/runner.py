@@ -1,4 +1,4 @@
-"""Runs a case in a process of its own, with limits, and lists what is wrong with the answer."""
+"""Runs a case in a process of its own, forked or started, with limits, and lists what is wrong with the answer."""
 
 from __future__ import annotations
 
@@ -16,10 +16,13 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from broken.forks import OPTIONS
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from broken.case import Case
+    from broken.forks import Forks
 
 ADDRESS_SPACE = 8 << 30
 """Bytes of address space; a library may reserve much more than it uses, so the resident memory is checked apart."""
@@ -29,6 +32,9 @@ FILE_SIZE = 64 << 20
 
 OUTPUT = 64 << 10
 """Bytes of standard output, and of standard error, at most."""
+
+ENVIRONMENT = {"PYTHONFAULTHANDLER": "1", "POLARS_MAX_THREADS": "2"}
+"""Variables of every process."""
 
 LINE = 2_000
 """Characters of a line of standard error at most: broken input is quoted, not printed whole."""
@@ -59,43 +65,64 @@ def snapshot(folder: Path) -> dict[str, str]:
     return found
 
 
-def execute(argv: Sequence[str], case: Case, folder: Path) -> Answer:
-    """Run ``anabranch`` in a folder with the limits of a case."""
-    environment = {**os.environ, "PYTHONFAULTHANDLER": "1", "POLARS_MAX_THREADS": "2", **case.environment}
-    command = [sys.executable, "-W", "error::ResourceWarning", "-m", "anabranch", *argv]
+def execute(argv: Sequence[str], case: Case, folder: Path, forks: Forks | None = None) -> Answer:
+    """Run ``anabranch`` in a folder with the limits of a case: in a fork, or as an interpreter of its own."""
+    limits = {resource.RLIMIT_AS: ADDRESS_SPACE, resource.RLIMIT_FSIZE: FILE_SIZE}
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, tempfile.TemporaryFile() as given:
         given.write(case.stdin)
         given.seek(0)
-        process = subprocess.Popen(command, cwd=folder, env=environment, stdin=given, stdout=out, stderr=err)
-        # Set from outside, at once: nothing large is allocated while Python starts.
-        with contextlib.suppress(ProcessLookupError):
-            resource.prlimit(process.pid, resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
-            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (FILE_SIZE, FILE_SIZE))
+        streams = [file.fileno() for file in (given, out, err)]
         late = threading.Event()
 
         def stop() -> None:
             late.set()
-            os.kill(process.pid, signal.SIGKILL)
+            os.kill(process, signal.SIGKILL)
 
         clock = threading.Timer(case.seconds, stop)
+        if forks:
+            process = forks.start(argv, folder, case.environment, streams, limits)
+            wait = forks.wait
+        else:
+            process, wait = _interpreter(argv, case, folder, streams, limits)
         clock.start()
         try:
-            _, status, usage = os.wait4(process.pid, 0)
+            status, resident = wait()
         finally:
             clock.cancel()
-        process.returncode = os.waitstatus_to_exitcode(status)
         texts = []
         for file in (out, err):
             file.seek(0)
             texts.append(file.read(OUTPUT + 1).decode(errors="replace"))
-    return Answer(process.returncode, texts[0], texts[1], late.is_set(), usage.ru_maxrss * 1024)
+    return Answer(os.waitstatus_to_exitcode(status), texts[0], texts[1], late.is_set(), resident * 1024)
 
 
-def check(case: Case, folder: Path) -> list[str]:
+def _interpreter(
+    argv: Sequence[str], case: Case, folder: Path, streams: Sequence[int], limits: Mapping[int, int]
+) -> tuple[int, Callable[[], tuple[int, int]]]:
+    """Start an interpreter; its process, and what waits for its status and the most resident memory in KiB."""
+    environment = {**os.environ, **ENVIRONMENT, **case.environment}
+    command = [sys.executable, *OPTIONS, "-m", "anabranch", *argv]
+    process = subprocess.Popen(
+        command, cwd=folder, env=environment, stdin=streams[0], stdout=streams[1], stderr=streams[2]
+    )
+    # Set from outside, at once: nothing large is allocated while Python starts.
+    with contextlib.suppress(ProcessLookupError):
+        for which, limit in limits.items():
+            resource.prlimit(process.pid, which, (limit, limit))
+
+    def wait() -> tuple[int, int]:
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        return status, usage.ru_maxrss
+
+    return process.pid, wait
+
+
+def check(case: Case, folder: Path, forks: Forks | None = None) -> list[str]:
     """Run a case in an empty folder; everything that is wrong with the answer, nothing if it is right."""
     case.prepare(folder)
     before = snapshot(folder)
-    answer = execute([part.replace("{folder}", str(folder)) for part in case.argv], case, folder)
+    answer = execute([part.replace("{folder}", str(folder)) for part in case.argv], case, folder, forks)
     after = snapshot(folder)
     return _faults(case, answer) + _harm(case, before, after)
 

@@ -1,0 +1,118 @@
+"""Processes of ``anabranch`` that are forked from one with the libraries in it, so that no start imports them again.
+
+A child goes on as ``python -m anabranch`` does, to the end of the interpreter: exit code, tracebacks and flushing are
+those of the program.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import runpy
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+LIBRARIES = ("anabranch.cli", "anabranch._core", "numpy", "scipy.stats")
+"""What most commands import. Not Polars: it starts threads, which a fork would leave behind."""
+
+OPTIONS = ("-W", "error::ResourceWarning")
+"""Options of the interpreter."""
+
+
+class Forks:
+    """A process that forks; each child runs one command."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        command = [sys.executable, *OPTIONS, "-m", "broken.forks"]
+        # One thread of the linear algebra: a process with threads must not fork.
+        alone = {**environment, "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        self._process = subprocess.Popen(
+            command, env=alone, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+        )
+
+    def start(
+        self,
+        argv: Sequence[str],
+        folder: Path,
+        environment: Mapping[str, str],
+        streams: Sequence[int],
+        limits: Mapping[int, int],
+    ) -> int:
+        """Start a command, with standard input, output and error, and limits of resources; its process."""
+        asked = {
+            "argv": list(argv),
+            "folder": str(folder),
+            "environment": dict(environment),
+            "streams": [f"/proc/{os.getpid()}/fd/{stream}" for stream in streams],
+            "limits": list(limits.items()),
+        }
+        assert self._process.stdin
+        self._process.stdin.write(json.dumps(asked) + "\n")
+        return int(self._answer())
+
+    def wait(self) -> tuple[int, int]:
+        """Wait for its end: its status as `os.wait` has it, and the most resident memory in KiB."""
+        status, resident = json.loads(self._answer())
+        return status, resident
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.communicate()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _answer(self) -> str:
+        assert self._process.stdout
+        return self._process.stdout.readline()
+
+
+def become(
+    *,
+    argv: Sequence[str],
+    folder: str,
+    environment: Mapping[str, str],
+    streams: Sequence[str],
+    limits: Sequence[tuple[int, int]],
+) -> None:
+    """Make this child the process that a case asks for."""
+    for target, path in enumerate(streams):
+        opened = os.open(path, os.O_RDONLY if target == 0 else os.O_WRONLY)
+        os.dup2(opened, target)
+        os.close(opened)
+    os.chdir(folder)
+    os.environ.update(environment)
+    for which, limit in limits:
+        resource.setrlimit(which, (limit, limit))
+    sys.argv = ["anabranch", *argv]
+
+
+def serve() -> bool:
+    """Fork for each question, and say how the child ended; True in a child."""
+    for question in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            become(**json.loads(question))
+            return True
+        print(child, flush=True)
+        _, status, usage = os.wait4(child, 0)
+        print(json.dumps([status, usage.ru_maxrss]), flush=True)
+    return False
+
+
+if __name__ == "__main__":
+    for library in LIBRARIES:
+        __import__(library)
+    assert threading.active_count() == len(os.listdir("/proc/self/task")) == 1  # noqa: PTH208 - names are enough
+    if serve():
+        runpy.run_module("anabranch", run_name="__main__", alter_sys=True)
