@@ -23,7 +23,7 @@ const PREPARE: Duration = Duration::from_secs(60);
 
 /// What became of a run.
 #[derive(Clone, Debug, Serialize)]
-pub struct Outcome {
+pub struct RunResult {
     /// Its number, from 1.
     pub run: usize,
     /// What varies, and its values.
@@ -121,10 +121,10 @@ impl Executor {
     /// # Errors
     /// What is not the fault of the commands: the network cannot be made, the switch does not start, files cannot be written; and
     /// [`LabError::Stopped`] if `stop` says so.
-    pub fn run(&self, plan: &Plan, run: &Run, stop: &dyn Fn() -> bool) -> Result<Outcome, LabError> {
+    pub fn run(&self, plan: &Plan, run: &Run, stop: &dyn Fn() -> bool) -> Result<RunResult, LabError> {
         let values =
             plan.columns.iter().cloned().zip(run.values.iter().map(|value| Value::from(value.as_str()))).collect();
-        let mut outcome = Outcome {
+        let mut outcome = RunResult {
             run: run.number,
             values,
             seed: run.seed,
@@ -156,7 +156,7 @@ impl Executor {
         self.work.path.join(format!("run-{}", run.number))
     }
 
-    fn measured(&self, run: &Run, outcome: &mut Outcome, stop: Stop<'_>) -> Result<(), Stopped> {
+    fn measured(&self, run: &Run, outcome: &mut RunResult, stop: Stop<'_>) -> Result<(), Stopped> {
         let mut standing = self.raise(run, stop)?;
         let before = standing.network.sent_bytes()?;
         let result = standing.steps(outcome, stop).and_then(|()| standing.check(stop));
@@ -318,7 +318,7 @@ impl Standing<'_> {
         Ok(())
     }
 
-    fn steps(&mut self, outcome: &mut Outcome, stop: Stop<'_>) -> Result<(), Stopped> {
+    fn steps(&mut self, outcome: &mut RunResult, stop: Stop<'_>) -> Result<(), Stopped> {
         let mut seconds = 0.0;
         for (index, step) in self.scope.run.lab.file.step.iter().enumerate() {
             let limit = real(step.time_limit);

@@ -22,7 +22,7 @@ mod tools;
 mod unprivileged;
 
 pub use error::{Failure, FileError, LabError, Place};
-pub use execute::{Executor, Outcome, Standing};
+pub use execute::{Executor, RunResult, Standing};
 pub use file::{CheckConfig, FileConfig, HostConfig, Hosts, LabFile, ProgramConfig, StepConfig, SweepValues, Words};
 pub use names::{Cleaned, clean};
 pub use plan::{Plan, Run};

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::clock::Watch;
 use crate::error::LabError;
 use crate::names::Namespace;
-use crate::plan::{Host, Lab, Switch};
+use crate::plan::{Lab, LabHost, Switch};
 use crate::process::{Process, Stop, Waited};
 use crate::tools;
 
@@ -60,7 +60,7 @@ impl Entry {
 pub(crate) struct Network {
     /// None for the kernel's bridge. Before the namespaces, so that it ends first.
     process: Option<Process>,
-    hosts: Vec<(Host, Namespace)>,
+    hosts: Vec<(LabHost, Namespace)>,
     /// Its cables go with it.
     _switch: Namespace,
 }

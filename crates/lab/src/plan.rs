@@ -54,7 +54,7 @@ pub struct Run {
 #[derive(Clone, Debug)]
 pub(crate) struct Lab {
     pub(crate) file: LabFile,
-    pub(crate) hosts: Vec<Host>,
+    pub(crate) hosts: Vec<LabHost>,
     pub(crate) switch: Switch,
     /// The folder of the lab file.
     pub(crate) folder: PathBuf,
@@ -62,7 +62,7 @@ pub(crate) struct Lab {
 
 /// A host.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Host {
+pub(crate) struct LabHost {
     pub(crate) name: String,
     pub(crate) address: Ipv4Addr,
     /// What its link carries in each direction.
@@ -170,7 +170,7 @@ fn resolve(source: &Source, tree: &toml::Table, point: &sweep::Point, folder: &P
 
 type Bad<'b> = dyn Fn(&[&str], String) -> FileError + 'b;
 
-fn hosts(source: &Source, file: &LabFile, bridge: bool, bad: &Bad<'_>) -> Result<Vec<Host>, FileError> {
+fn hosts(source: &Source, file: &LabFile, bridge: bool, bad: &Bad<'_>) -> Result<Vec<LabHost>, FileError> {
     if !(2..=MOST_HOSTS).contains(&file.hosts.len()) {
         return Err(bad(&["hosts"], format!("expected 2 to {MOST_HOSTS} hosts, found {}", file.hosts.len()))
             .hint(file.hosts.is_empty().then(|| "[hosts.a] is a host with all its defaults".to_owned())));
@@ -215,7 +215,7 @@ fn hosts(source: &Source, file: &LabFile, bridge: bool, bad: &Bad<'_>) -> Result
         // The switch that has its own idea of what comes from a host needs no help.
         let uplink = link.contains_key("uplink") || file.switch.contains_key("uplink");
         let rate = rate(link, &path, bad)?.or(default).filter(|_| !uplink);
-        hosts.push(Host { name, address, rate });
+        hosts.push(LabHost { name, address, rate });
     }
     Ok(hosts)
 }

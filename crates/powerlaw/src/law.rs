@@ -1,4 +1,4 @@
-//! What the scan asks of a power law, and the law of continuous data.
+//! Power laws as the scan fits them, and that of continuous data.
 
 use crate::sample::{Sample, Shares};
 

@@ -1,7 +1,7 @@
 //! `anabranch.traffic.bin_files`: captures to volume series. A request as JSON in, a header as JSON and buffers out.
 
 use crate::TICK;
-use anabranch_traffic::{IngestError, Outcome, Request, Series, Watch};
+use anabranch_traffic::{IngestError, Ingested, Request, Series, Watch};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -37,10 +37,10 @@ pub(crate) fn traffic_bin(
         let _ = sender.send(anabranch_traffic::ingest(request, watch));
     });
     let (request, watch) = &*shared;
-    let outcome = py.detach(move || {
+    let ingested = py.detach(move || {
         loop {
             match receiver.recv_timeout(TICK) {
-                Ok(outcome) => return outcome.map_err(to_python),
+                Ok(ingested) => return ingested.map_err(to_python),
                 Err(RecvTimeoutError::Timeout) => {
                     if let Err(error) = tell(watch, request.files.len(), progress.as_ref()) {
                         watch.interrupt();
@@ -51,8 +51,8 @@ pub(crate) fn traffic_bin(
             }
         }
     })?;
-    let buffers = outcome.series.iter().map(|series| buffers(py, series)).collect::<PyResult<_>>()?;
-    Ok((header(&outcome).to_string(), buffers))
+    let buffers = ingested.series.iter().map(|series| buffers(py, series)).collect::<PyResult<_>>()?;
+    Ok((header(&ingested).to_string(), buffers))
 }
 
 fn to_python(error: IngestError) -> PyErr {
@@ -66,9 +66,9 @@ fn to_python(error: IngestError) -> PyErr {
     }
 }
 
-fn header(outcome: &Outcome) -> Value {
-    let series = outcome.series.iter().map(|one| json!({"bins": one.bytes.len(), "series": one})).collect::<Vec<_>>();
-    json!({"series": series, "files": outcome.files})
+fn header(ingested: &Ingested) -> Value {
+    let series = ingested.series.iter().map(|one| json!({"bins": one.bytes.len(), "series": one})).collect::<Vec<_>>();
+    json!({"series": series, "files": ingested.files})
 }
 
 fn buffers(py: Python<'_>, series: &Series) -> PyResult<Buffers> {

@@ -26,7 +26,7 @@ fn main() {
             let start = std::time::Instant::now();
             let cases = WorstCase::new(&fabric, scheme.as_ref()).expect("bounds");
             let show = |place: &str,
-                        found: anabranch_routing::error::Outcome<anabranch_routing::worst::Worst<Exact>>,
+                        found: anabranch_routing::error::RoutingResult<anabranch_routing::worst::Worst<Exact>>,
                         start: std::time::Instant| {
                 let seconds = start.elapsed().as_secs_f64();
                 match found {

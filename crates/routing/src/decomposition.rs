@@ -1,6 +1,6 @@
 //! A traffic matrix as a sum, one part for each level of switches that its pairs reach and no higher (Song §5.2.2).
 
-use crate::error::Outcome;
+use crate::error::RoutingResult;
 use crate::fabric::Fabric;
 use crate::number::{Exact, Scalar};
 use crate::traffic::TrafficMatrix;
@@ -51,7 +51,7 @@ impl Decomposition {
     /// # Errors
     ///
     /// A sum that does not fit.
-    pub fn of(fabric: &Fabric, tm: &TrafficMatrix) -> Outcome<Self> {
+    pub fn of(fabric: &Fabric, tm: &TrafficMatrix) -> RoutingResult<Self> {
         let mut parts = vec![TrafficMatrix::empty(tm.hosts); fabric.level_names.len()];
         for (s, d, amount) in tm.iter() {
             parts[highest(fabric, s, d) as usize].add(s, d, amount)?;
@@ -64,7 +64,7 @@ impl Decomposition {
     /// # Errors
     ///
     /// A sum that does not fit.
-    pub fn totals(&self) -> Outcome<Vec<Exact>> {
+    pub fn totals(&self) -> RoutingResult<Vec<Exact>> {
         self.parts.iter().map(TrafficMatrix::total::<Exact>).collect()
     }
 

@@ -40,7 +40,7 @@ impl fmt::Display for RoutingError {
 impl std::error::Error for RoutingError {}
 
 /// Result of anything that may fail here.
-pub type Outcome<T> = Result<T, RoutingError>;
+pub type RoutingResult<T> = Result<T, RoutingError>;
 
 /// The name among `known` that `name` is likely to mean.
 pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {

@@ -1,6 +1,6 @@
 //! A fabric as routing sees it: nodes, the directed ports that work, distances and numbers of shortest paths.
 
-use crate::error::{Outcome, RoutingError, nearest};
+use crate::error::{RoutingError, RoutingResult, nearest};
 use anabranch_sim::fabric::graph::{Graph, Level, NodeId, PortId};
 use anabranch_sim::fabric::topology::TopologyConfig;
 use std::path::Path;
@@ -90,7 +90,7 @@ impl Fabric {
     /// # Errors
     ///
     /// What is wrong with the topology; a failed link that does not exist; hosts that are cut off by the failures.
-    pub fn build(config: &TopologyConfig, base: &Path, failed: &[String]) -> Outcome<Self> {
+    pub fn build(config: &TopologyConfig, base: &Path, failed: &[String]) -> RoutingResult<Self> {
         let graph = config.build(base).map_err(|e| {
             let text = e.to_string();
             match text.split_once("\nhint: ") {
@@ -110,7 +110,7 @@ impl Fabric {
     /// # Errors
     ///
     /// See [`Fabric::build`].
-    pub fn new(graph: Graph, tree: Option<Tree>, failed: &[String]) -> Outcome<Self> {
+    pub fn new(graph: Graph, tree: Option<Tree>, failed: &[String]) -> RoutingResult<Self> {
         let mut alive = vec![true; graph.links.len()];
         for name in failed {
             let port = graph.port_named(name).ok_or_else(|| unknown_link(&graph, name))?;
@@ -163,7 +163,7 @@ impl Fabric {
         Ok(fabric)
     }
 
-    fn connected(&self) -> Outcome<()> {
+    fn connected(&self) -> RoutingResult<()> {
         for h in 0..self.graph.hosts {
             if self.ports[h as usize].is_empty()
                 || self.distance[0][self.racks.node[self.rack(h) as usize] as usize] == FAR
@@ -228,7 +228,7 @@ impl Fabric {
     /// # Errors
     ///
     /// More than 2^64 - 2 paths.
-    pub fn paths(&self, node: NodeId, rack: u32) -> Outcome<u64> {
+    pub fn paths(&self, node: NodeId, rack: u32) -> RoutingResult<u64> {
         match self.count[rack as usize][node as usize] {
             u64::MAX => Err(RoutingError::new("there are more shortest paths than can be counted (2^64)")),
             count => Ok(count),
@@ -308,7 +308,7 @@ impl Fabric {
     /// # Errors
     ///
     /// A fabric that was not made as FT(m, n), or one with failed links.
-    pub fn need_tree(&self, what: &str) -> Outcome<Tree> {
+    pub fn need_tree(&self, what: &str) -> RoutingResult<Tree> {
         let tree = self.tree.ok_or_else(|| {
             RoutingError::new(format!("{what} needs a fat-tree FT(m, n)"))
                 .hint("topology=\"m-port-n-tree\", m=4, n=3; every other fabric has `ecmp`, `mdnvr` and `weighted`")

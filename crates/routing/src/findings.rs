@@ -4,7 +4,7 @@
 //! Theorem 3.2 constructs*; `tests/theorems.rs` checks that over all permutations of a small tree and over random matrices.
 //! What follows does not hold.
 
-use crate::error::Outcome;
+use crate::error::RoutingResult;
 use crate::fabric::{Fabric, Tree};
 use crate::loads::Loads;
 use crate::number::{Exact, Scalar};
@@ -21,7 +21,7 @@ use std::path::Path;
 /// # Errors
 ///
 /// An odd `m`, or `n` out of range.
-pub fn tree(m: u32, n: u32) -> Outcome<Fabric> {
+pub fn tree(m: u32, n: u32) -> RoutingResult<Fabric> {
     let config = TopologyConfig::MPortNTree(anabranch_sim::fabric::topology::MPortNTree {
         m,
         n,
@@ -49,9 +49,9 @@ pub struct Finding {
 /// # Errors
 ///
 /// None for these fabrics.
-pub fn lower_bound_below_the_edge() -> Outcome<[Finding; 3]> {
+pub fn lower_bound_below_the_edge() -> RoutingResult<[Finding; 3]> {
     let fabric = tree(4, 3)?;
-    let one = |s, d| -> Outcome<TrafficMatrix> {
+    let one = |s, d| -> RoutingResult<TrafficMatrix> {
         let mut tm = TrafficMatrix::empty(16);
         tm.add(s, d, Exact::ONE)?;
         Ok(tm)
@@ -83,10 +83,10 @@ pub struct WorstLoads {
 /// # Errors
 ///
 /// Fractions that do not fit.
-pub fn worst_loads(fabric: &Fabric, scheme: &dyn Scheme<Exact>) -> Outcome<WorstLoads> {
+pub fn worst_loads(fabric: &Fabric, scheme: &dyn Scheme<Exact>) -> RoutingResult<WorstLoads> {
     let worst = WorstCase::new(fabric, scheme)?;
     let levels = fabric.level_names.len() as u32;
-    let switch = (0..levels).map(|t| Ok(worst.switches_at(t)?.value.reduced())).collect::<Outcome<_>>()?;
+    let switch = (0..levels).map(|t| Ok(worst.switches_at(t)?.value.reduced())).collect::<RoutingResult<_>>()?;
     Ok(WorstLoads { link: worst.links()?.value.reduced(), switch })
 }
 
@@ -96,10 +96,10 @@ pub fn worst_loads(fabric: &Fabric, scheme: &dyn Scheme<Exact>) -> Outcome<Worst
 /// # Errors
 ///
 /// None for trees with n of 2 or 3.
-pub fn random_paths(m: u32, n: u32, seeds: u64) -> Outcome<Vec<Finding>> {
+pub fn random_paths(m: u32, n: u32, seeds: u64) -> RoutingResult<Vec<Finding>> {
     let fabric = tree(m, n)?;
     let claimed = theorems::mload_dnvr(Tree { m, n }).unwrap_or(Exact::ZERO);
-    let worst = |seed| -> Outcome<Finding> {
+    let worst = |seed| -> RoutingResult<Finding> {
         let found = WorstCase::<Exact>::new(&fabric, &Dnvr::new(seed))?.links()?.value.reduced();
         Ok(Finding { claim: "(3.13), Theorem 3.2, of randomly drawn single paths", claimed, found })
     };
@@ -113,7 +113,7 @@ pub fn random_paths(m: u32, n: u32, seeds: u64) -> Outcome<Vec<Finding>> {
 /// # Errors
 ///
 /// None for trees with n of 2 or 3.
-pub fn better_than_mdnvr_k(m: u32, n: u32) -> Outcome<(Exact, Exact)> {
+pub fn better_than_mdnvr_k(m: u32, n: u32) -> RoutingResult<(Exact, Exact)> {
     let fabric = tree(m, n)?;
     let k = Exact::whole(theorems::paths(Tree { m, n }));
     let drawn = WorstCase::<Exact>::new(&fabric, &MdnvrK::new(k, 1))?.links()?.value.reduced();
@@ -128,7 +128,7 @@ pub fn better_than_mdnvr_k(m: u32, n: u32) -> Outcome<(Exact, Exact)> {
 /// # Errors
 ///
 /// None for trees with n of 2 or 3.
-pub fn one_pair_on_one_path(m: u32, n: u32, t: u32) -> Outcome<Finding> {
+pub fn one_pair_on_one_path(m: u32, n: u32, t: u32) -> RoutingResult<Finding> {
     let fabric = tree(m, n)?;
     let size = Tree { m, n };
     let mut tm = TrafficMatrix::empty(fabric.hosts());
@@ -173,7 +173,7 @@ pub fn draws_of_one_path(pairs: u64, cores: u32) -> Vec<Exact> {
 /// # Errors
 ///
 /// Fractions that do not fit.
-pub fn under_stride(fabric: &Fabric, scheme: &dyn Scheme<Exact>) -> Outcome<Vec<Exact>> {
+pub fn under_stride(fabric: &Fabric, scheme: &dyn Scheme<Exact>) -> RoutingResult<Vec<Exact>> {
     let tree = fabric.need_tree("Theorem 5.5")?;
     let tm = Pattern::Stride(theorems::paths(tree) as u32).matrix(fabric.hosts(), 0)?;
     let loads = Loads::of(fabric, scheme, &tm)?;

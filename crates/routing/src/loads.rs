@@ -1,6 +1,6 @@
 //! Loads of links and switches under a traffic matrix (Song Eq. 3.3 to 3.6).
 
-use crate::error::{Outcome, RoutingError};
+use crate::error::{RoutingError, RoutingResult};
 use crate::fabric::Fabric;
 use crate::number::Scalar;
 use crate::schemes::{Matters, Scheme, Shares};
@@ -33,9 +33,9 @@ impl<S: Scalar> Loads<S> {
     /// # Errors
     ///
     /// Fractions that do not fit.
-    pub fn of(fabric: &Fabric, scheme: &dyn Scheme<S>, tm: &TrafficMatrix) -> Outcome<Self> {
+    pub fn of(fabric: &Fabric, scheme: &dyn Scheme<S>, tm: &TrafficMatrix) -> RoutingResult<Self> {
         let mut ports = vec![S::zero(); fabric.graph.ports() as usize];
-        let add = |ports: &mut Vec<S>, port: PortId, amount: S| -> Outcome<()> {
+        let add = |ports: &mut Vec<S>, port: PortId, amount: S| -> RoutingResult<()> {
             let sum = &mut ports[port as usize];
             *sum = sum.plus(amount).ok_or_else(RoutingError::overflow)?;
             Ok(())
@@ -102,7 +102,7 @@ impl<S: Scalar> Loads<S> {
     /// # Errors
     ///
     /// Fractions that do not fit.
-    pub fn most_utilised(&self, fabric: &Fabric) -> Outcome<Option<Most<S, PortId>>> {
+    pub fn most_utilised(&self, fabric: &Fabric) -> RoutingResult<Option<Most<S, PortId>>> {
         let mut found = Vec::with_capacity(self.ports.len());
         for (port, load) in self.ports.iter().enumerate() {
             let value = load.over(fabric.capacity(port as PortId)).ok_or_else(RoutingError::overflow)?;

@@ -132,11 +132,6 @@ impl Exact {
         Some(Self { num: self.num.checked_mul(other.num)?, den: self.den.checked_mul(other.den)? })
     }
 
-    /// Difference.
-    pub fn minus(self, other: Self) -> Option<Self> {
-        self.plus(Self { num: -other.num, den: other.den })
-    }
-
     /// The smallest whole number that is not below it.
     pub fn ceil(self) -> i128 {
         -(-self.num).div_euclid(self.den)

@@ -4,7 +4,7 @@
 //! the routing does, so that the best is to spread it evenly; equal shares on all shortest paths do so for every subtree at
 //! once. For generic fabrics there is a linear program in `python/anabranch/routing`.
 
-use crate::error::{Outcome, RoutingError};
+use crate::error::{RoutingError, RoutingResult};
 use crate::fabric::{Fabric, Tree};
 use crate::number::{Exact, Scalar};
 use crate::traffic::TrafficMatrix;
@@ -31,7 +31,7 @@ impl<S: Scalar> Optimum<S> {
 /// # Errors
 ///
 /// Another fabric; fractions that do not fit.
-pub fn on_tree<S: Scalar>(fabric: &Fabric, tm: &TrafficMatrix) -> Outcome<Optimum<S>> {
+pub fn on_tree<S: Scalar>(fabric: &Fabric, tm: &TrafficMatrix) -> RoutingResult<Optimum<S>> {
     let tree = fabric.need_tree("the closed form of the optimum")?;
     let mut optu = S::zero();
     // Host links.
@@ -50,7 +50,7 @@ pub fn on_tree<S: Scalar>(fabric: &Fabric, tm: &TrafficMatrix) -> Outcome<Optimu
             }
         }
     }
-    Ok(Optimum { optu, optusw: (0..tree.n).map(|t| optusw(tree, tm, t)).collect::<Outcome<_>>()? })
+    Ok(Optimum { optu, optusw: (0..tree.n).map(|t| optusw(tree, tm, t)).collect::<RoutingResult<_>>()? })
 }
 
 /// OPTUSW of level `t`: of all subtrees, the most that crosses its switches of that level, over their number.
@@ -58,7 +58,7 @@ pub fn on_tree<S: Scalar>(fabric: &Fabric, tm: &TrafficMatrix) -> Outcome<Optimu
 /// # Errors
 ///
 /// Fractions that do not fit.
-pub fn optusw<S: Scalar>(tree: Tree, tm: &TrafficMatrix, t: u32) -> Outcome<S> {
+pub fn optusw<S: Scalar>(tree: Tree, tm: &TrafficMatrix, t: u32) -> RoutingResult<S> {
     let switches = switches_of_subtree(tree, t);
     let mut most = S::zero();
     for flows in crossing::<S>(tree, tm, t)?.values() {
@@ -81,9 +81,9 @@ struct Crossing<S> {
 }
 
 /// What crosses level `t` in each of its subtrees.
-fn crossing<S: Scalar>(tree: Tree, tm: &TrafficMatrix, t: u32) -> Outcome<BTreeMap<u64, Crossing<S>>> {
+fn crossing<S: Scalar>(tree: Tree, tm: &TrafficMatrix, t: u32) -> RoutingResult<BTreeMap<u64, Crossing<S>>> {
     let mut found: BTreeMap<u64, Crossing<S>> = BTreeMap::new();
-    let mut add = |subtree: u64, part: fn(&mut Crossing<S>) -> &mut S, amount: Exact| -> Outcome<()> {
+    let mut add = |subtree: u64, part: fn(&mut Crossing<S>) -> &mut S, amount: Exact| -> RoutingResult<()> {
         let none = || Crossing { out: S::zero(), into: S::zero(), within: S::zero() };
         let sum = part(found.entry(subtree).or_insert_with(none));
         *sum = sum.plus(S::of(amount)).ok_or_else(RoutingError::overflow)?;

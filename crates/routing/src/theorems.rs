@@ -1,6 +1,5 @@
 //! The bounds of Song's dissertation as functions, in units of the base load. [`crate::findings`] says where they do not hold.
 
-use crate::error::RoutingError;
 use crate::fabric::Tree;
 use crate::number::{Exact, Scalar};
 
@@ -90,15 +89,6 @@ pub fn paths(tree: Tree) -> u64 {
     tree.half().pow(tree.n - 1)
 }
 
-/// k of the policy that uses `share` of all paths, as in the rows of Table 3.2.
-///
-/// # Errors
-///
-/// A share of zero.
-pub fn k_of_share(share: Exact) -> Result<Exact, RoutingError> {
-    Exact::ONE.over(share).ok_or_else(|| RoutingError::new("a share of the paths above zero"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,7 +102,7 @@ mod tests {
         assert_eq!(row(Policy::Nr), ["2", "8", "16", "128"]);
         assert_eq!(row(Policy::Dnvr), ["2", "8", "8", "32"]);
         assert_eq!(row(Policy::Mdnvr), ["2", "4", "4", "8"]);
-        let part = |num, den| Policy::MdnvrK(k_of_share(Exact::new(num, den)).unwrap());
+        let part = |num, den| Policy::MdnvrK(Exact::ONE.over(Exact::new(num, den)).unwrap());
         assert_eq!(row(part(1, 2))[1..], ["8", "8", "16"]);
         assert_eq!(row(part(3, 4))[2..], ["16/3", "32/3"]);
     }

@@ -148,7 +148,7 @@ pub(crate) enum Event {
         address: String,
         /// `verified`: it has the file, and the hash matches; `already_there`: it had the file; `refused`; `failed`; `skipped`: it did not
         /// answer for an earlier file.
-        outcome: Verdict,
+        outcome: DeliveryStatus,
         /// Why it does not have the file.
         #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
@@ -397,7 +397,7 @@ impl Way {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Verdict {
+pub(crate) enum DeliveryStatus {
     Verified,
     AlreadyThere,
     Refused,
@@ -429,7 +429,7 @@ impl Event {
             | Self::Planned { .. }
             | Self::Combination { .. }
             | Self::Counters { .. } => false,
-            Self::Receiver { outcome, .. } => *outcome != Verdict::Verified,
+            Self::Receiver { outcome, .. } => *outcome != DeliveryStatus::Verified,
             _ => true,
         }
     }
@@ -501,8 +501,8 @@ impl fmt::Display for Event {
             Self::Receiver { name, host, outcome, reason, .. } => {
                 let reason = reason.as_deref().unwrap_or("has it");
                 match outcome {
-                    Verdict::AlreadyThere => write!(f, "{name}: {host} had it already"),
-                    Verdict::Refused => write!(f, "{name}: {host} refuses it: {reason}"),
+                    DeliveryStatus::AlreadyThere => write!(f, "{name}: {host} had it already"),
+                    DeliveryStatus::Refused => write!(f, "{name}: {host} refuses it: {reason}"),
                     _ => write!(f, "{name}: {host}: {reason}"),
                 }
             }

@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 
 use crate::addresses::{self, Group, HostPort, Peer};
 use crate::arguments::{Sending, Session, Sign};
-use crate::events::{Event, Unfinished, Verdict, Way};
+use crate::events::{DeliveryStatus, Event, Unfinished, Way};
 use crate::failure::CliError;
 use crate::output::Output;
 use crate::session::{self, Watches};
@@ -55,16 +55,16 @@ pub(crate) enum Stragglers {
     Drop,
 }
 
-/// How long a receiver on a real network may be half a window behind before it is served separately: disks and schedulers pause.
+/// A receiver that is half a window behind for so long is served separately. Disks and schedulers pause for less.
 const DETACH_AFTER: Duration = Duration::from_ms(100);
-/// How long the receivers outside the quorum may continue.
+/// Time that the receivers outside the quorum may continue.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// The outcome of a file at a receiver.
 struct Row {
     name: String,
     host: String,
-    verdict: Verdict,
+    verdict: DeliveryStatus,
     reason: Option<String>,
     /// Packets do not arrive there.
     narrow: Option<Narrow>,
@@ -284,27 +284,27 @@ fn rows<'a>(file: &Input, peers: &'a [Peer], outcomes: &'a [Option<Outcome>]) ->
 
 impl Row {
     fn has_it(&self) -> bool {
-        matches!(self.verdict, Verdict::Verified | Verdict::AlreadyThere)
+        matches!(self.verdict, DeliveryStatus::Verified | DeliveryStatus::AlreadyThere)
     }
 
     fn cells(&self) -> Vec<String> {
         let said = match (&self.verdict, &self.reason) {
-            (Verdict::Verified, _) => "verified".to_owned(),
-            (Verdict::AlreadyThere, _) => "had it already".to_owned(),
-            (Verdict::Refused, Some(reason)) => format!("refused: {reason}"),
+            (DeliveryStatus::Verified, _) => "verified".to_owned(),
+            (DeliveryStatus::AlreadyThere, _) => "had it already".to_owned(),
+            (DeliveryStatus::Refused, Some(reason)) => format!("refused: {reason}"),
             (_, reason) => reason.clone().unwrap_or_default(),
         };
         vec![self.name.clone(), self.host.clone(), said]
     }
 }
 
-fn judge(outcome: Option<&Outcome>) -> (Verdict, Option<String>) {
+fn judge(outcome: Option<&Outcome>) -> (DeliveryStatus, Option<String>) {
     match outcome {
-        None => (Verdict::Skipped, Some("not tried: it did not answer before".to_owned())),
-        Some(Outcome::Verified) => (Verdict::Verified, None),
-        Some(Outcome::AlreadyThere) => (Verdict::AlreadyThere, None),
-        Some(Outcome::Refused(refusal)) => (Verdict::Refused, Some(refusal.text().to_owned())),
-        Some(other) => (Verdict::Failed, Some(other.to_string())),
+        None => (DeliveryStatus::Skipped, Some("not tried: it did not answer before".to_owned())),
+        Some(Outcome::Verified) => (DeliveryStatus::Verified, None),
+        Some(Outcome::AlreadyThere) => (DeliveryStatus::AlreadyThere, None),
+        Some(Outcome::Refused(refusal)) => (DeliveryStatus::Refused, Some(refusal.text().to_owned())),
+        Some(other) => (DeliveryStatus::Failed, Some(other.to_string())),
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) struct Serve {
     pub(crate) session: Session<Sign, Listening>,
 }
 
-/// So long files are hashed before anything is served: small folders are then known completely.
+/// Time to hash files before serving: enough for all files of a small folder.
 const BEFORE: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(arguments: &Serve, output: &Output) -> Result<ExitCode, CliError> {

@@ -32,7 +32,7 @@ pub(crate) fn config<S: Args, B: Args>(
     }
 }
 
-/// What to do where packets do not arrive. `command` is the one that sets their size, perhaps on another host.
+/// Hint for a path that drops large packets. `command` sets their size, perhaps on another host.
 pub(crate) fn smaller_packets(narrow: &Narrow, command: &str) -> String {
     match narrow.carried {
         Some(carried) if carried >= LEAST_MTU => {
@@ -59,7 +59,7 @@ pub(crate) fn received(manifest: &Manifest, seconds: f64) -> Event {
     Event::Received { name: manifest.name.to_string(), hash: hash(manifest), size_bytes: manifest.size, seconds }
 }
 
-/// What becomes of a partial file that is kept.
+/// Hint about a partial file that is kept.
 pub(crate) const RESUMED: &str = "the next transfer of the same file goes on with what is kept";
 
 /// A file that was on its way when this program was stopped.
@@ -77,7 +77,7 @@ pub(crate) fn began(manifest: &Manifest, peer: SocketAddr, resumed_bytes: u64, s
     Event::Began { name, hash, size_bytes, peer: peer.to_string(), resumed_bytes, signer }
 }
 
-/// What to do if no peer answers. The system's last error for sending often explains it.
+/// Hint for peers that do not answer. The system's last error for sending often explains it.
 pub(crate) fn silence(endpoint: &Endpoint, command: &str) -> String {
     match endpoint.send_error() {
         Some(error) => format!("the system says: {error}"),

@@ -41,4 +41,5 @@ pub mod network;
 pub mod random;
 pub mod scenario;
 mod stopwatch;
+mod text;
 pub mod workload;

@@ -1,4 +1,4 @@
-//! What a switch reads of a frame: Ethernet addresses, and where the parts of an IP packet are. Total: any bytes are a frame or none.
+//! Frames as the switch reads them: Ethernet addresses, and the parts of an IP packet. Total: any bytes are a frame or none.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
@@ -32,7 +32,7 @@ pub(crate) fn is_group(mac: Mac) -> bool {
 pub(crate) struct Ip {
     /// The IP header.
     pub(crate) start: usize,
-    /// What follows the IP header and its extensions.
+    /// The transport header, after the IP header and its extensions.
     pub(crate) transport: usize,
     /// The end of the packet; padding may follow.
     pub(crate) end: usize,

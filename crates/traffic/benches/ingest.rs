@@ -37,10 +37,10 @@ fn main() -> ExitCode {
     )
 }
 
-type Outcome = Result<(), Box<dyn std::error::Error>>;
+type Measured = Result<(), Box<dyn std::error::Error>>;
 
 /// Reads a file and does nothing with it.
-fn plain(path: &str) -> Outcome {
+fn plain(path: &str) -> Measured {
     let (mut file, mut buffer, mut total) = (File::open(path)?, vec![0; BUFFER], 0);
     loop {
         let read = file.read(&mut buffer)?;
@@ -54,7 +54,7 @@ fn plain(path: &str) -> Outcome {
 }
 
 /// Options before the files: `1` or `2` threads, and a filter or `-`.
-fn ours(options: &[&str]) -> Outcome {
+fn ours(options: &[&str]) -> Measured {
     let [threads, filter, files @ ..] = options else { return Err("--ingest THREADS FILTER FILE ...".into()) };
     let request = Request {
         files: files.iter().map(|&file| file.to_owned()).collect(),
@@ -134,7 +134,7 @@ impl Contender {
     }
 
     #[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
-    fn run(&mut self) -> Outcome {
+    fn run(&mut self) -> Measured {
         let [program, arguments @ ..] = self.command.as_slice() else { return Ok(()) };
         let start = std::time::Instant::now();
         let output = Command::new(program).args(arguments).stderr(Stdio::null()).output()?;
@@ -158,7 +158,7 @@ impl Contender {
     }
 }
 
-fn take_turns(contenders: &mut [Contender], runs: usize) -> Outcome {
+fn take_turns(contenders: &mut [Contender], runs: usize) -> Measured {
     // Once to warm the caches.
     for round in 0..=runs {
         for contender in contenders.iter_mut() {
@@ -188,7 +188,7 @@ fn compress(program: &str, path: &Path) -> Option<PathBuf> {
     Some(packed)
 }
 
-fn table(dir: &Path, runs: usize) -> Outcome {
+fn table(dir: &Path, runs: usize) -> Measured {
     std::fs::create_dir_all(dir)?;
     let program = std::env::current_exe()?;
     let me = program.to_str().ok_or("the path of the program is no text")?;

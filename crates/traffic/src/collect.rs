@@ -89,7 +89,7 @@ pub(crate) struct Collector<'s> {
     pub(crate) unstamped: u64,
     pub(crate) rounded: u64,
     pub(crate) notes: Vec<String>,
-    /// How a table was read: what its columns were taken for.
+    /// How the columns of a table were read.
     pub(crate) assumed: Option<String>,
     /// The format as whose table a document was read.
     pub(crate) reader: Option<&'static str>,
@@ -128,12 +128,12 @@ impl<'s> Collector<'s> {
         Self { peek: true, ..Self::new(settings, None) }
     }
 
-    /// Whether packets must be looked into.
+    /// Whether a filter or a direction needs the packets' headers.
     pub(crate) fn selective(&self) -> bool {
         self.selective
     }
 
-    /// Says that the file's time begins here, and learns where the grid begins.
+    /// Sets where the file's time begins; returns the origin of the grid.
     pub(crate) fn begin(&mut self, at: i64) -> Result<i64, Refused> {
         self.peeked = self.peeked.or(Some(at));
         if self.peek { Err(Refused::Peeked) } else { Ok(*self.origin.get_or_insert(at)) }
@@ -348,7 +348,7 @@ impl<'s> Collector<'s> {
         Ok(())
     }
 
-    /// Says what the columns of a table were taken for.
+    /// Records how the columns of a table were read.
     pub(crate) fn assume(&mut self, what: String) {
         self.assumed = Some(what);
     }

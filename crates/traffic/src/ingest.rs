@@ -4,7 +4,7 @@ use crate::collect::Collector;
 use crate::error::{IngestError, ReadError};
 use crate::format;
 use crate::input::Input;
-use crate::outcome::{FileReport, Outcome};
+use crate::report::{FileReport, Ingested};
 use crate::request::{Align, Request, Settings};
 use crate::series::{self, Series, Span};
 use crate::stamp;
@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// # Errors
 /// If the request makes no sense, a file cannot be read or is damaged (unless
 /// [`Request::keep_partial`] allows that), or [`Watch::interrupt`] was called.
-pub fn ingest(request: &Request, watch: &Watch) -> Result<Outcome, IngestError> {
+pub fn ingest(request: &Request, watch: &Watch) -> Result<Ingested, IngestError> {
     let settings = request.check(&format::names())?;
     let files = &request.files;
     let mut seen = std::collections::BTreeSet::new();
@@ -83,7 +83,7 @@ pub fn ingest(request: &Request, watch: &Watch) -> Result<Outcome, IngestError> 
 ///
 /// # Errors
 /// As [`ingest`]; `files` of the request are not looked at.
-pub fn ingest_bytes(request: &Request, name: &str, bytes: &[u8], watch: &Watch) -> Result<Outcome, IngestError> {
+pub fn ingest_bytes(request: &Request, name: &str, bytes: &[u8], watch: &Watch) -> Result<Ingested, IngestError> {
     ingest_reader(request, name, bytes, watch)
 }
 
@@ -92,7 +92,7 @@ fn ingest_reader(
     name: &str,
     source: impl Read + Send,
     watch: &Watch,
-) -> Result<Outcome, IngestError> {
+) -> Result<Ingested, IngestError> {
     let settings = Request { files: vec![name.to_owned()], ..request.clone() }.check(&format::names())?;
     let input = Input::new(source, watch).map_err(|source| IngestError::Io { path: name.to_owned(), source })?;
     let (report, span, tracks) = read(name, input, &settings, None)?;
@@ -340,7 +340,7 @@ fn join(there: &mut Track, track: Track, path: &str) -> Result<(), IngestError> 
 }
 
 /// Makes the series, and brings the reports into the order of the request.
-fn collect(groups: impl Iterator<Item = Group>, settings: &Settings) -> Outcome {
+fn collect(groups: impl Iterator<Item = Group>, settings: &Settings) -> Ingested {
     let mut series: Vec<Series> = Vec::new();
     let mut files = Vec::new();
     for mut group in groups {
@@ -358,7 +358,7 @@ fn collect(groups: impl Iterator<Item = Group>, settings: &Settings) -> Outcome 
         files.extend(group.reports);
     }
     files.sort_by_key(|(number, _)| *number);
-    Outcome { series, files: files.into_iter().map(|(_, report)| report).collect() }
+    Ingested { series, files: files.into_iter().map(|(_, report)| report).collect() }
 }
 
 /// A file by its name without folders, unless another one has the same.

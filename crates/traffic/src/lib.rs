@@ -8,7 +8,7 @@
 //!
 //! Not here: statistics of the series, and anything that looks into a packet beyond what the filter asks for.
 //!
-//! The two most important types are [`Request`] and [`Outcome`].
+//! The two most important types are [`Request`] and [`Ingested`].
 
 mod bins;
 mod collect;
@@ -19,7 +19,7 @@ mod format;
 mod ingest;
 mod input;
 mod order;
-mod outcome;
+mod report;
 mod request;
 mod series;
 mod stamp;
@@ -30,7 +30,7 @@ pub use error::{IngestError, Place};
 pub use filter::Filter;
 pub use format::names as formats;
 pub use ingest::{ingest, ingest_bytes};
-pub use outcome::{FileReport, Outcome};
+pub use report::{FileReport, Ingested};
 pub use request::{Align, DecimalMark, Request, Want};
 pub use series::Series;
 pub use track::{Gap, Least};

@@ -1,4 +1,4 @@
-//! What is asked for.
+//! A request: files, filters, bins, and how to read tables.
 
 use crate::bins::Budget;
 use crate::error::IngestError;
@@ -42,7 +42,7 @@ pub enum DecimalMark {
     Comma,
 }
 
-/// What to read, and what to make of it. Every field but `files` has a default, in JSON too.
+/// Files to read, and how to bin them. Every field but `files` has a default, in JSON too.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Request {
@@ -124,7 +124,7 @@ impl Request {
     /// Bins of one width unless more are allowed: 27 hours of 5 ms, in 320 MB.
     pub const MAX_BINS: usize = 20_000_000;
 
-    /// What Ethernet sends around a frame: preamble and start 8, frame check sequence 4, gap 12 bytes.
+    /// Bytes that Ethernet sends around a frame: preamble and start 8, frame check sequence 4, gap 12 bytes.
     pub const OVERHEAD_BYTES: i64 = 24;
 
     /// Checks the request; `formats` are the names of those that can be read.

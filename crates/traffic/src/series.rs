@@ -34,7 +34,7 @@ pub struct Series {
     pub claimed_twice: u64,
     /// The shortest bins that its records can fill.
     pub least: Least,
-    /// The files it was made from, by their place in [`Outcome::files`](crate::Outcome::files).
+    /// The files it was made from, by their place in [`Ingested::files`](crate::Ingested::files).
     pub files: Vec<usize>,
 }
 

@@ -28,13 +28,13 @@ pub struct Least {
 }
 
 impl Least {
-    /// Whether bins of a width are wide enough. Pollers are late by some per cent, and their bins are asked for by what was meant.
+    /// Whether bins of a width are wide enough. Pollers run a few per cent late, and users name the nominal interval.
     pub fn allows(&self, width_ns: i64) -> bool {
         width_ns >= self.bin_ns - self.bin_ns / 10
     }
 }
 
-/// What the records of a track are, which decides when a bin is unknown.
+/// The kind of a track's records. It decides which bins are unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Everything between the first and the last record was observed, but for long silences.

@@ -3,12 +3,12 @@
 #![allow(clippy::format_collect, reason = "small documents, written as text")]
 
 use crate::common::read;
-use anabranch_traffic::{Outcome, Request};
+use anabranch_traffic::{Ingested, Request};
 
 const SECOND: i64 = 1_000_000_000;
 const MAY: i64 = 1_714_521_600;
 
-fn good(request: &Request, text: &str) -> Outcome {
+fn good(request: &Request, text: &str) -> Ingested {
     read(request, text.as_bytes()).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -20,7 +20,7 @@ fn unit(text: &str) -> Request {
     Request { unit: Some(text.to_owned()), ..Request::default() }
 }
 
-fn known(outcome: &Outcome, series: usize) -> Vec<Option<i64>> {
+fn known(outcome: &Ingested, series: usize) -> Vec<Option<i64>> {
     let series = &outcome.series[series];
     series.bytes.iter().zip(&series.missing).map(|(&bytes, &missing)| (!missing).then_some(bytes)).collect()
 }

@@ -3,12 +3,12 @@
 #![allow(clippy::format_collect, reason = "small tables, written as text")]
 
 use crate::common::{bins, packets, pcap, read};
-use anabranch_traffic::{IngestError, Outcome, Request, Watch, ingest};
+use anabranch_traffic::{IngestError, Ingested, Request, Watch, ingest};
 use std::io::Write as _;
 
 const SECOND: i64 = 1_000_000_000;
 
-fn good(request: &Request, text: &str) -> Outcome {
+fn good(request: &Request, text: &str) -> Ingested {
     read(request, text.as_bytes()).unwrap_or_else(|error| panic!("{error}"))
 }
 

@@ -1,7 +1,7 @@
 //! Mutated, cut and invented input: never a panic, never much memory, and totals that agree with themselves.
 
 use crate::common::{Bytes, block, enhanced, erf, interface, packets, pcap, section};
-use anabranch_traffic::{Align, Outcome, Request, Want, Watch, ingest_bytes};
+use anabranch_traffic::{Align, Ingested, Request, Want, Watch, ingest_bytes};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use std::io::Write as _;
@@ -77,7 +77,7 @@ fn requests() -> Vec<Request> {
     all
 }
 
-fn consistent(outcome: &Outcome) {
+fn consistent(outcome: &Ingested) {
     for series in &outcome.series {
         assert_eq!(series.bytes.len(), series.missing.len());
         assert!(series.bytes.len() <= 10_001 && !series.bytes.is_empty());

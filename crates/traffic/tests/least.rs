@@ -3,13 +3,13 @@
 #![allow(clippy::format_collect, reason = "small tables, written as text")]
 
 use crate::common::{Packet, bins, packets, pcap, read};
-use anabranch_traffic::{Outcome, Request, Want};
+use anabranch_traffic::{Ingested, Request, Want};
 
 const MS: i64 = 1_000_000;
 const SECOND: i64 = 1000 * MS;
 const MINUTE: i64 = 60 * SECOND;
 
-fn good(request: &Request, text: &str) -> Outcome {
+fn good(request: &Request, text: &str) -> Ingested {
     read(request, text.as_bytes()).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -17,7 +17,7 @@ fn bad(request: &Request, text: &str) -> String {
     read(request, text.as_bytes()).expect_err("must not be read").to_string()
 }
 
-fn widths(outcome: &Outcome) -> Vec<i64> {
+fn widths(outcome: &Ingested) -> Vec<i64> {
     outcome.series.iter().map(|series| series.bin_ns).collect()
 }
 

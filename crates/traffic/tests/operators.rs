@@ -4,13 +4,13 @@
 #![allow(clippy::format_collect, reason = "small tables, written as text")]
 
 use crate::common::read;
-use anabranch_traffic::{Outcome, Request, Series};
+use anabranch_traffic::{Ingested, Request, Series};
 
 const SECOND: i64 = 1_000_000_000;
 /// 2024-06-01.
 const JUNE: i64 = 1_717_200_000;
 
-fn good(request: &Request, text: &str) -> Outcome {
+fn good(request: &Request, text: &str) -> Ingested {
     read(request, text.as_bytes()).unwrap_or_else(|error| panic!("{error}"))
 }
 

@@ -3,7 +3,7 @@
 #![allow(clippy::format_collect, reason = "small tables, written as text")]
 
 use crate::common::{Packet, bins, check, packets, pcap, read};
-use anabranch_traffic::{IngestError, Outcome, Request, Watch, ingest};
+use anabranch_traffic::{IngestError, Ingested, Request, Watch, ingest};
 use std::io::Write as _;
 use std::path::Path;
 
@@ -74,7 +74,7 @@ fn write(folder: &Path, name: &str, packets: &[Packet]) -> String {
     path.to_string_lossy().into_owned()
 }
 
-fn read_files(files: &[&String], request: &Request) -> Result<Outcome, IngestError> {
+fn read_files(files: &[&String], request: &Request) -> Result<Ingested, IngestError> {
     let files = files.iter().map(|&file| file.clone()).collect();
     ingest(&Request { files, ..request.clone() }, &Watch::new())
 }

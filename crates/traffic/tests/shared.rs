@@ -1,6 +1,6 @@
 //! The captures that may be at hand beside the repository: totals as `capinfos` gives them.
 
-use anabranch_traffic::{Outcome, Request, Want, Watch, ingest};
+use anabranch_traffic::{Ingested, Request, Want, Watch, ingest};
 use std::path::{Path, PathBuf};
 
 /// Packets and bytes by `capinfos -M -T -r -c -d FILE` (Wireshark 4.0.17).
@@ -20,7 +20,7 @@ fn trace(name: &str) -> Option<PathBuf> {
     path.exists().then_some(path)
 }
 
-fn read(request: Request, path: &Path) -> Outcome {
+fn read(request: Request, path: &Path) -> Ingested {
     let files = vec![path.to_string_lossy().into_owned()];
     ingest(&Request { files, ..request }, &Watch::new()).expect("a good file")
 }

@@ -3,12 +3,12 @@
 #![allow(clippy::format_collect, reason = "small tables, written as text")]
 
 use crate::common::{bins, read};
-use anabranch_traffic::{Align, Outcome, Request, Series, Want};
+use anabranch_traffic::{Align, Ingested, Request, Series, Want};
 
 const SECOND: i64 = 1_000_000_000;
 const MINUTE: i64 = 60 * SECOND;
 
-fn good(request: &Request, text: &str) -> Outcome {
+fn good(request: &Request, text: &str) -> Ingested {
     read(request, text.as_bytes()).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -17,7 +17,7 @@ fn bad(request: &Request, text: &str) -> String {
 }
 
 /// Bytes per bin, `None` where unknown.
-fn known(outcome: &Outcome, series: usize) -> Vec<Option<i64>> {
+fn known(outcome: &Ingested, series: usize) -> Vec<Option<i64>> {
     let series = &outcome.series[series];
     series.bytes.iter().zip(&series.missing).map(|(&bytes, &missing)| (!missing).then_some(bytes)).collect()
 }

@@ -1,7 +1,7 @@
 //! Questions about Song's dissertation that are not about one fabric and its traffic: Nix-vectors, Front-Back without a network,
 //! and where its claims do not hold.
 
-use crate::error::{Outcome, RoutingError};
+use crate::error::{RoutingError, RoutingResult};
 use crate::findings::{self, Finding};
 use crate::number::Scalar;
 use anabranch_sim::fabric::routing::{NixVector, index_bits};
@@ -26,7 +26,7 @@ pub(super) struct TransferSpec {
 const SEGMENTS_MAX: u64 = 10_000_000;
 
 /// How a transfer goes.
-pub(super) fn front_back(spec: &TransferSpec) -> Outcome<Value> {
+pub(super) fn front_back(spec: &TransferSpec) -> RoutingResult<Value> {
     let rates = spec.paths.iter().flat_map(|&(estimate, rate)| [estimate, rate]);
     if spec.paths.is_empty() || spec.segments > SEGMENTS_MAX || rates.clone().any(|rate| rate == 0 || rate > 1 << 20) {
         return Err(RoutingError::new(format!(
@@ -44,7 +44,7 @@ pub(super) fn front_back(spec: &TransferSpec) -> Outcome<Value> {
 }
 
 /// A Nix-vector by hops, each the index of a neighbour and the number of neighbours.
-pub(super) fn nix_vector(hops: &[(u32, u32)]) -> Outcome<Value> {
+pub(super) fn nix_vector(hops: &[(u32, u32)]) -> RoutingResult<Value> {
     let mut vector = NixVector::default();
     let mut rows = Vec::new();
     for &(index, neighbours) in hops {
@@ -70,7 +70,7 @@ const TREES: [(u32, u32); 4] = [(4, 2), (4, 3), (8, 2), (8, 3)];
 const DRAWS: u64 = 20;
 
 /// Where claims do not hold.
-pub(super) fn found() -> Outcome<Value> {
+pub(super) fn found() -> RoutingResult<Value> {
     let lower: Vec<Value> = findings::lower_bound_below_the_edge()?.iter().map(told).collect();
     let mut random = Vec::new();
     let mut subsets = Vec::new();

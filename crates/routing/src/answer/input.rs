@@ -1,6 +1,6 @@
 //! What a question names: a fabric, traffic, schemes.
 
-use crate::error::{Outcome, RoutingError};
+use crate::error::{RoutingError, RoutingResult};
 use crate::fabric::Fabric;
 use crate::number::{Exact, Scalar};
 use crate::schemes::{PathList, Scheme, Weighted, make};
@@ -46,7 +46,7 @@ struct Holder {
 }
 
 impl FabricSpec {
-    pub(super) fn build(&self) -> Outcome<Fabric> {
+    pub(super) fn build(&self) -> RoutingResult<Fabric> {
         let text = self.text.trim();
         let path = Path::new(text);
         if text.contains('=') && !path.exists() {
@@ -75,7 +75,7 @@ impl FabricSpec {
 
     /// A topology file alone does not say what its hosts do with several links: no more than they have to, so that they
     /// relay only where the fabric would not hold together otherwise.
-    fn topology_file(&self, name: &str) -> Outcome<Fabric> {
+    fn topology_file(&self, name: &str) -> RoutingResult<Fabric> {
         let escaped = toml::Value::String(name.to_owned());
         let with =
             |host_links: &str| parsed(&format!("topology = \"file\", path = {escaped}, host_links = \"{host_links}\""));
@@ -85,14 +85,14 @@ impl FabricSpec {
         Fabric::build(&with(host_links)?, Path::new(""), &self.failed)
     }
 
-    fn inline(&self, text: &str) -> Outcome<Fabric> {
+    fn inline(&self, text: &str) -> RoutingResult<Fabric> {
         let table = text.trim_start_matches('{').trim_end_matches('}');
         Fabric::build(&parsed(table)?, Path::new(""), &self.failed)
     }
 }
 
 /// The topology that an inline table means.
-fn parsed(table: &str) -> Outcome<TopologyConfig> {
+fn parsed(table: &str) -> RoutingResult<TopologyConfig> {
     let holder: Holder =
         toml::from_str(&format!("fabric = {{ {table} }}")).map_err(|e| toml_error(&format!("fabric {table:?}"), &e))?;
     Ok(holder.fabric)
@@ -106,7 +106,7 @@ fn toml_error(place: &str, error: &toml::de::Error) -> RoutingError {
     ))
 }
 
-fn read(path: &Path) -> Outcome<String> {
+fn read(path: &Path) -> RoutingResult<String> {
     let fail = |e: std::io::Error| RoutingError::new(format!("cannot read {}: {e}", path.display()));
     let about = std::fs::metadata(path).map_err(fail)?;
     if !about.is_file() || about.len() > FILE_MAX {
@@ -119,7 +119,7 @@ fn read(path: &Path) -> Outcome<String> {
 }
 
 /// The matrix that `text` names: a pattern, or a CSV file.
-pub(super) fn traffic(text: &str, fabric: &Fabric, seed: u64) -> Outcome<TrafficMatrix> {
+pub(super) fn traffic(text: &str, fabric: &Fabric, seed: u64) -> RoutingResult<TrafficMatrix> {
     if let Some(pattern) = Pattern::parse(text) {
         return pattern?.matrix(fabric.hosts(), seed);
     }
@@ -144,7 +144,7 @@ impl SchemeSpec {
         }
     }
 
-    pub(super) fn make<S: Scalar>(&self, fabric: &Fabric, seed: u64) -> Outcome<Box<dyn Scheme<S>>> {
+    pub(super) fn make<S: Scalar>(&self, fabric: &Fabric, seed: u64) -> RoutingResult<Box<dyn Scheme<S>>> {
         match self {
             Self::Named(name) => make(name, fabric, seed),
             Self::Weighted { weighted } => {
@@ -153,7 +153,7 @@ impl SchemeSpec {
                     let read = |(ports, share): &(Vec<u32>, String)| {
                         Ok((ports.clone(), share.parse::<Exact>().map_err(RoutingError::new)?))
                     };
-                    paths.insert((pair.from, pair.to), pair.paths.iter().map(read).collect::<Outcome<_>>()?);
+                    paths.insert((pair.from, pair.to), pair.paths.iter().map(read).collect::<RoutingResult<_>>()?);
                 }
                 Ok(Box::new(Weighted::new(fabric, paths)?))
             }

@@ -6,7 +6,7 @@ mod dissertation;
 mod input;
 
 use crate::decomposition::{self, Decomposition};
-use crate::error::{Outcome, RoutingError};
+use crate::error::{RoutingError, RoutingResult};
 use crate::fabric::{Fabric, Tree};
 use crate::loads::{Loads, Most};
 use crate::number::{Exact, Scalar};
@@ -89,7 +89,7 @@ enum Question {
 /// # Errors
 ///
 /// What cannot be read or computed; with a hint where there is one.
-pub fn answer(question: &str) -> Outcome<String> {
+pub fn answer(question: &str) -> RoutingResult<String> {
     let question: Question = serde_json::from_str(question).map_err(|e| RoutingError::new(e.to_string()))?;
     let found = match question {
         Question::Schemes => schemes(),
@@ -121,7 +121,8 @@ pub fn answer(question: &str) -> Outcome<String> {
         }
         Question::Paths { fabric, traffic, most, seed } => {
             let fabric = fabric.build()?;
-            let matrices = traffic.iter().map(|t| input::traffic(t, &fabric, seed)).collect::<Outcome<Vec<_>>>()?;
+            let matrices =
+                traffic.iter().map(|t| input::traffic(t, &fabric, seed)).collect::<RoutingResult<Vec<_>>>()?;
             paths(&fabric, &matrices, most)?
         }
         Question::Shares { fabric, scheme, seed } => shares(&fabric.build()?, &scheme, seed)?,
@@ -162,14 +163,14 @@ fn describe(fabric: &Fabric) -> Value {
     })
 }
 
-fn entries(tm: &TrafficMatrix) -> Outcome<Value> {
+fn entries(tm: &TrafficMatrix) -> RoutingResult<Value> {
     let list: Vec<Value> = tm.iter().map(|(s, d, a)| json!([s, d, a.to_string(), a.float()])).collect();
     Ok(
         json!({"hosts": tm.hosts, "entries": list, "baseload": number(tm.baseload::<Exact>()?), "total": number(tm.total::<Exact>()?)}),
     )
 }
 
-fn loads<S: Scalar>(fabric: &Fabric, tm: &TrafficMatrix, schemes: &[SchemeSpec], seed: u64) -> Outcome<Value> {
+fn loads<S: Scalar>(fabric: &Fabric, tm: &TrafficMatrix, schemes: &[SchemeSpec], seed: u64) -> RoutingResult<Value> {
     let healthy = fabric.tree.is_some() && !fabric.alive.contains(&false);
     let best = if healthy { Some(optimum::on_tree::<S>(fabric, tm)?) } else { None };
     let rows = schemes.iter().map(|scheme| row(fabric, tm, scheme, seed, best.as_ref()));
@@ -178,7 +179,7 @@ fn loads<S: Scalar>(fabric: &Fabric, tm: &TrafficMatrix, schemes: &[SchemeSpec],
     });
     Ok(json!({
         "baseload": number(tm.baseload::<S>()?), "total": number(tm.total::<S>()?), "pairs": tm.len(), "levels": fabric.level_names,
-        "optimum": optimum, "schemes": rows.collect::<Outcome<Vec<_>>>()?,
+        "optimum": optimum, "schemes": rows.collect::<RoutingResult<Vec<_>>>()?,
     }))
 }
 
@@ -188,7 +189,7 @@ fn row<S: Scalar>(
     spec: &SchemeSpec,
     seed: u64,
     best: Option<&Optimum<S>>,
-) -> Outcome<Value> {
+) -> RoutingResult<Value> {
     let scheme = spec.make::<S>(fabric, seed)?;
     let loads = Loads::of(fabric, scheme.as_ref(), tm)?;
     let port = |most: Option<Most<S, u32>>| {
@@ -221,7 +222,7 @@ fn row<S: Scalar>(
     }))
 }
 
-fn worst<S: Scalar>(fabric: &Fabric, spec: &SchemeSpec, seed: u64, switches: bool) -> Outcome<Value> {
+fn worst<S: Scalar>(fabric: &Fabric, spec: &SchemeSpec, seed: u64, switches: bool) -> RoutingResult<Value> {
     let scheme = spec.make::<S>(fabric, seed)?;
     let cases = WorstCase::new(fabric, scheme.as_ref())?;
     let show = |w: &Worst<S>| {
@@ -245,7 +246,7 @@ fn worst<S: Scalar>(fabric: &Fabric, spec: &SchemeSpec, seed: u64, switches: boo
     Ok(json!({"scheme": spec.label(), "link": show(&cases.links()?), "switches": by_level}))
 }
 
-fn decompose(fabric: &Fabric, tm: &TrafficMatrix) -> Outcome<Value> {
+fn decompose(fabric: &Fabric, tm: &TrafficMatrix) -> RoutingResult<Value> {
     let parts = Decomposition::of(fabric, tm)?;
     let totals = parts.totals()?;
     let levels = parts.levels.len() as u32;
@@ -265,7 +266,7 @@ fn decompose(fabric: &Fabric, tm: &TrafficMatrix) -> Outcome<Value> {
     }))
 }
 
-fn paths(fabric: &Fabric, matrices: &[TrafficMatrix], most: u64) -> Outcome<Value> {
+fn paths(fabric: &Fabric, matrices: &[TrafficMatrix], most: u64) -> RoutingResult<Value> {
     let mut pairs = std::collections::BTreeMap::new();
     for (index, tm) in matrices.iter().enumerate() {
         for (s, d, amount) in tm.iter() {
@@ -283,7 +284,7 @@ fn paths(fabric: &Fabric, matrices: &[TrafficMatrix], most: u64) -> Outcome<Valu
     Ok(json!(found))
 }
 
-fn shares(fabric: &Fabric, spec: &SchemeSpec, seed: u64) -> Outcome<Value> {
+fn shares(fabric: &Fabric, spec: &SchemeSpec, seed: u64) -> RoutingResult<Value> {
     let hosts = fabric.hosts();
     if hosts > 128 {
         return Err(RoutingError::new(format!("{hosts} hosts: expected 128 at most for loads of every pair")));
@@ -305,7 +306,7 @@ fn shares(fabric: &Fabric, spec: &SchemeSpec, seed: u64) -> Outcome<Value> {
     Ok(json!(found))
 }
 
-fn bounds(m: u32, n: u32, ks: &[String]) -> Outcome<Value> {
+fn bounds(m: u32, n: u32, ks: &[String]) -> RoutingResult<Value> {
     if m < 2 || !m.is_multiple_of(2) || !(1..=16).contains(&n) || f64::from(m / 2).powi(n as i32) > 1e12 {
         return Err(RoutingError::new(format!("FT({m}, {n}): expected an even m from 2 and n from 1 to 16")));
     }

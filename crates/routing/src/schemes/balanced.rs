@@ -13,7 +13,7 @@
 //! - n > 3: no assignment is known to be best, and there is no scheme.
 
 use super::{Matters, Scheme, Shares};
-use crate::error::{Outcome, RoutingError};
+use crate::error::{RoutingError, RoutingResult};
 use crate::fabric::Fabric;
 use crate::number::Scalar;
 
@@ -86,7 +86,7 @@ impl Balanced {
     /// # Errors
     ///
     /// Another fabric.
-    pub fn new(fabric: &Fabric) -> Outcome<Self> {
+    pub fn new(fabric: &Fabric) -> RoutingResult<Self> {
         let tree = fabric.need_tree("balanced")?;
         if tree.n > 3 {
             return Err(RoutingError::new(format!(
@@ -105,7 +105,7 @@ impl<S: Scalar> Scheme<S> for Balanced {
         (Matters::Host, Matters::Host)
     }
 
-    fn shares(&self, fabric: &Fabric, s: u32, d: u32, out: &mut Shares<S>) -> Outcome<()> {
+    fn shares(&self, fabric: &Fabric, s: u32, d: u32, out: &mut Shares<S>) -> RoutingResult<()> {
         let Some((from, to)) = out.ends(fabric, s, d)? else { return Ok(()) };
         let (x, y) = (s as usize % self.half, d as usize % self.half);
         let digits = if self.top.is_empty() { [x, y] } else { [self.top[x * self.half + y], 0] };

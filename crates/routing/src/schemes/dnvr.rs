@@ -5,7 +5,7 @@
 
 use super::walk::{Draws, unrank};
 use super::{Matters, Scheme, Shares, WorstDraw};
-use crate::error::Outcome;
+use crate::error::RoutingResult;
 use crate::fabric::Fabric;
 use crate::number::{Exact, Scalar};
 
@@ -27,7 +27,7 @@ impl<S: Scalar> Scheme<S> for Dnvr {
         (Matters::Host, Matters::Host)
     }
 
-    fn shares(&self, fabric: &Fabric, s: u32, d: u32, out: &mut Shares<S>) -> Outcome<()> {
+    fn shares(&self, fabric: &Fabric, s: u32, d: u32, out: &mut Shares<S>) -> RoutingResult<()> {
         let Some((from, to)) = out.ends(fabric, s, d)? else { return Ok(()) };
         let index = Draws::of(self.seed, 0x646e_7672, s, d).below(fabric.paths(from, to)?);
         unrank(fabric, from, to, index)?.into_iter().try_for_each(|port| out.add(port, S::one()))

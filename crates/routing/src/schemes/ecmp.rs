@@ -2,7 +2,7 @@
 //! paths. On a fat-tree that is [`Mdnvr`](super::Mdnvr); elsewhere paths with fewer choices on the way carry more.
 
 use super::{Matters, Scheme, Shares};
-use crate::error::Outcome;
+use crate::error::RoutingResult;
 use crate::fabric::Fabric;
 use crate::number::Scalar;
 
@@ -15,7 +15,7 @@ impl<S: Scalar> Scheme<S> for Ecmp {
         (Matters::Rack, Matters::Rack)
     }
 
-    fn shares(&self, fabric: &Fabric, s: u32, d: u32, out: &mut Shares<S>) -> Outcome<()> {
+    fn shares(&self, fabric: &Fabric, s: u32, d: u32, out: &mut Shares<S>) -> RoutingResult<()> {
         let Some((from, to)) = out.ends(fabric, s, d)? else { return Ok(()) };
         out.split(fabric, from, S::one(), |node| fabric.next_ports(node, to).iter().copied())
     }

@@ -1,7 +1,7 @@
 //! Multipath routing via dynamic NIX-vectors, all paths: the same share on each shortest path (Song §3.3.3.3).
 
 use super::{Matters, Scheme, Shares};
-use crate::error::Outcome;
+use crate::error::RoutingResult;
 use crate::fabric::Fabric;
 use crate::number::Scalar;
 
@@ -14,7 +14,7 @@ impl<S: Scalar> Scheme<S> for Mdnvr {
         (Matters::Rack, Matters::Rack)
     }
 
-    fn shares(&self, fabric: &Fabric, s: u32, d: u32, out: &mut Shares<S>) -> Outcome<()> {
+    fn shares(&self, fabric: &Fabric, s: u32, d: u32, out: &mut Shares<S>) -> RoutingResult<()> {
         let Some((from, to)) = out.ends(fabric, s, d)? else { return Ok(()) };
         let all = fabric.paths(from, to)?;
         out.by_paths(fabric, from, to, |through| S::ratio(through, all))

@@ -3,7 +3,7 @@
 
 use super::walk::Draws;
 use super::{Matters, Scheme, Settings, Shares};
-use crate::error::{Outcome, RoutingError};
+use crate::error::{RoutingError, RoutingResult};
 use crate::fabric::Fabric;
 use crate::number::{Exact, Scalar};
 use anabranch_sim::fabric::graph::NodeId;
@@ -20,7 +20,7 @@ pub struct MdnvrK {
 }
 
 /// How many of `all` paths are used: ceil(all / k), at least one.
-fn used(all: u64, k: Exact) -> Outcome<u64> {
+fn used(all: u64, k: Exact) -> RoutingResult<u64> {
     let share = Exact::whole(all).over(k).ok_or_else(RoutingError::overflow)?;
     Ok((share.ceil() as u64).clamp(1, all))
 }
@@ -31,7 +31,7 @@ impl MdnvrK {
         Self { k, seed }
     }
 
-    pub(super) fn from_settings(settings: &Settings<'_>) -> Outcome<Self> {
+    pub(super) fn from_settings(settings: &Settings<'_>) -> RoutingResult<Self> {
         let k = settings.parameter("mdnvr-k", "a number k from 1, such as 2 or 4/3", Exact::whole(2))?;
         Ok(Self::new(k, settings.seed))
     }
@@ -70,7 +70,7 @@ impl MdnvrK {
         mut base: u64,
         all: u64,
         out: &mut Shares<S>,
-    ) -> Outcome<()> {
+    ) -> RoutingResult<()> {
         if fabric.distance(node, to) == 0 {
             return Ok(());
         }
@@ -97,7 +97,7 @@ impl<S: Scalar> Scheme<S> for MdnvrK {
         (Matters::Host, Matters::Host)
     }
 
-    fn shares(&self, fabric: &Fabric, s: u32, d: u32, out: &mut Shares<S>) -> Outcome<()> {
+    fn shares(&self, fabric: &Fabric, s: u32, d: u32, out: &mut Shares<S>) -> RoutingResult<()> {
         let Some((from, to)) = out.ends(fabric, s, d)? else { return Ok(()) };
         let all = fabric.paths(from, to)?;
         let count = used(all, self.k)?;
@@ -126,7 +126,7 @@ impl<S: Scalar> Scheme<S> for WorstDraw {
         (Matters::Rack, Matters::Rack)
     }
 
-    fn shares(&self, fabric: &Fabric, s: u32, d: u32, out: &mut Shares<S>) -> Outcome<()> {
+    fn shares(&self, fabric: &Fabric, s: u32, d: u32, out: &mut Shares<S>) -> RoutingResult<()> {
         let Some((from, to)) = out.ends(fabric, s, d)? else { return Ok(()) };
         let count = used(fabric.paths(from, to)?, self.k)?;
         out.by_paths(fabric, from, to, |through| S::ratio(through.min(count), count))

@@ -29,7 +29,7 @@ pub use vlb::Vlb;
 pub use walk::{Shares, paths_of};
 pub use weighted::{PathList, Weighted};
 
-use crate::error::{Outcome, RoutingError, nearest};
+use crate::error::{RoutingError, RoutingResult, nearest};
 use crate::fabric::Fabric;
 use crate::number::{Exact, Scalar};
 
@@ -52,7 +52,7 @@ pub trait Scheme<S: Scalar>: Send + Sync {
     /// # Errors
     ///
     /// Fractions that do not fit.
-    fn shares(&self, fabric: &Fabric, s: u32, d: u32, out: &mut Shares<S>) -> Outcome<()>;
+    fn shares(&self, fabric: &Fabric, s: u32, d: u32, out: &mut Shares<S>) -> RoutingResult<()>;
 
     /// Whether it uses shortest paths only.
     fn shortest(&self) -> bool {
@@ -76,7 +76,7 @@ pub struct Settings<'a> {
 }
 
 impl Settings<'_> {
-    fn parameter(&self, scheme: &str, expected: &str, default: Exact) -> Outcome<Exact> {
+    fn parameter(&self, scheme: &str, expected: &str, default: Exact) -> RoutingResult<Exact> {
         let Some(text) = self.parameter else { return Ok(default) };
         text.parse::<Exact>().ok().filter(|&k| k >= Exact::ONE).ok_or_else(|| {
             RoutingError::new(format!("scheme \"{scheme}:{text}\": expected {expected} after the colon"))
@@ -85,7 +85,7 @@ impl Settings<'_> {
     }
 }
 
-type Make<S> = fn(&Fabric, &Settings<'_>) -> Outcome<Box<dyn Scheme<S>>>;
+type Make<S> = fn(&Fabric, &Settings<'_>) -> RoutingResult<Box<dyn Scheme<S>>>;
 
 /// One line of the registry.
 pub struct Entry<S: Scalar> {
@@ -132,7 +132,7 @@ pub fn registry<S: Scalar>() -> Vec<Entry<S>> {
 /// # Errors
 ///
 /// An unknown name, a parameter that cannot be used, a scheme that the fabric does not allow.
-pub fn make<S: Scalar>(text: &str, fabric: &Fabric, seed: u64) -> Outcome<Box<dyn Scheme<S>>> {
+pub fn make<S: Scalar>(text: &str, fabric: &Fabric, seed: u64) -> RoutingResult<Box<dyn Scheme<S>>> {
     let (name, parameter) = text.split_once(':').map_or((text, None), |(name, p)| (name, Some(p)));
     let entries = registry::<S>();
     let Some(entry) = entries.iter().find(|e| e.name == name) else {

@@ -5,7 +5,7 @@
 //! quotient to the next; outside fat-trees, too.
 
 use super::{Matters, Scheme, Shares};
-use crate::error::Outcome;
+use crate::error::RoutingResult;
 use crate::fabric::Fabric;
 use crate::number::Scalar;
 
@@ -18,7 +18,7 @@ impl<S: Scalar> Scheme<S> for SModK {
         (Matters::Host, Matters::Rack)
     }
 
-    fn shares(&self, fabric: &Fabric, s: u32, d: u32, out: &mut Shares<S>) -> Outcome<()> {
+    fn shares(&self, fabric: &Fabric, s: u32, d: u32, out: &mut Shares<S>) -> RoutingResult<()> {
         let Some((from, to)) = out.ends(fabric, s, d)? else { return Ok(()) };
         let mut rest = s as usize;
         out.path(fabric, from, to, S::one(), |_, choices| {

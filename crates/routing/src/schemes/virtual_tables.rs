@@ -9,7 +9,7 @@
 //! failures, and in other fabrics, also on which of its ports lead to the destination.
 
 use super::{Matters, Scheme, Settings, Shares};
-use crate::error::{Outcome, RoutingError};
+use crate::error::{RoutingError, RoutingResult};
 use crate::fabric::Fabric;
 use crate::number::{Exact, Scalar};
 use anabranch_sim::fabric::graph::NodeId;
@@ -24,7 +24,7 @@ pub struct VirtualTables {
 }
 
 impl VirtualTables {
-    pub(super) fn new(settings: &Settings<'_>) -> Outcome<Self> {
+    pub(super) fn new(settings: &Settings<'_>) -> RoutingResult<Self> {
         let tables = settings.parameter("virtual-tables", "a whole number of tables from 1", Exact::whole(2))?;
         if tables.denom() != 1 || tables > Exact::whole(MOST) {
             return Err(RoutingError::new(format!(
@@ -48,7 +48,7 @@ impl<S: Scalar> Scheme<S> for VirtualTables {
         (Matters::Rack, Matters::Rack)
     }
 
-    fn shares(&self, fabric: &Fabric, s: u32, d: u32, out: &mut Shares<S>) -> Outcome<()> {
+    fn shares(&self, fabric: &Fabric, s: u32, d: u32, out: &mut Shares<S>) -> RoutingResult<()> {
         let Some((from, to)) = out.ends(fabric, s, d)? else { return Ok(()) };
         let share = S::ratio(1, self.tables);
         for table in 0..self.tables {

@@ -2,7 +2,7 @@
 //! switch and from it, equal at every switch. Traffic within a rack stays there.
 
 use super::{Matters, Scheme, Shares};
-use crate::error::{Outcome, RoutingError};
+use crate::error::{RoutingError, RoutingResult};
 use crate::fabric::{FAR, Fabric};
 use crate::number::Scalar;
 use anabranch_sim::fabric::graph::NodeId;
@@ -21,7 +21,7 @@ impl Vlb {
     /// # Errors
     ///
     /// None of them is left after the failures.
-    pub fn new(fabric: &Fabric) -> Outcome<Self> {
+    pub fn new(fabric: &Fabric) -> RoutingResult<Self> {
         let tops = fabric.tops();
         if tops.is_empty() {
             return Err(RoutingError::new("vlb: no top switch reaches every rack any more"));
@@ -56,7 +56,7 @@ impl<S: Scalar> Scheme<S> for Vlb {
         (Matters::Rack, Matters::Rack)
     }
 
-    fn shares(&self, fabric: &Fabric, s: u32, d: u32, out: &mut Shares<S>) -> Outcome<()> {
+    fn shares(&self, fabric: &Fabric, s: u32, d: u32, out: &mut Shares<S>) -> RoutingResult<()> {
         let Some((from, to)) = out.ends(fabric, s, d)? else { return Ok(()) };
         let share = S::ratio(1, self.tops.len() as u64);
         for (&top, distance) in self.tops.iter().zip(&self.distance) {

@@ -1,6 +1,6 @@
 //! Walks over shortest paths, which most schemes are made of.
 
-use crate::error::{Outcome, RoutingError};
+use crate::error::{RoutingError, RoutingResult};
 use crate::fabric::Fabric;
 use crate::number::Scalar;
 use anabranch_sim::fabric::graph::{NodeId, PortId};
@@ -50,7 +50,7 @@ impl<S: Scalar> Shares<S> {
     /// # Errors
     ///
     /// A sum that does not fit.
-    pub fn add(&mut self, port: PortId, share: S) -> Outcome<()> {
+    pub fn add(&mut self, port: PortId, share: S) -> RoutingResult<()> {
         match self.place[port as usize] {
             NONE => {
                 self.place[port as usize] = self.ports.len() as u32;
@@ -69,13 +69,13 @@ impl<S: Scalar> Shares<S> {
     /// # Errors
     ///
     /// What the scheme says.
-    pub fn fill(&mut self, scheme: &dyn super::Scheme<S>, fabric: &Fabric, s: u32, d: u32) -> Outcome<()> {
+    pub fn fill(&mut self, scheme: &dyn super::Scheme<S>, fabric: &Fabric, s: u32, d: u32) -> RoutingResult<()> {
         self.clear();
         scheme.shares(fabric, s, d, self)
     }
 
     /// The links to the hosts, which carry everything. Returns the nodes between which there is a choice, if they differ.
-    pub(super) fn ends(&mut self, fabric: &Fabric, s: u32, d: u32) -> Outcome<Option<(NodeId, u32)>> {
+    pub(super) fn ends(&mut self, fabric: &Fabric, s: u32, d: u32) -> RoutingResult<Option<(NodeId, u32)>> {
         for port in [fabric.first_port(s), fabric.last_port(d)].into_iter().flatten() {
             self.add(port, S::one())?;
         }
@@ -91,7 +91,7 @@ impl<S: Scalar> Shares<S> {
         to: u32,
         share: S,
         mut choose: impl FnMut(NodeId, usize) -> usize,
-    ) -> Outcome<()> {
+    ) -> RoutingResult<()> {
         let mut node = from;
         while fabric.distance(node, to) > 0 {
             let open = fabric.next_ports(node, to);
@@ -110,7 +110,7 @@ impl<S: Scalar> Shares<S> {
         from: NodeId,
         amount: S,
         next: impl Fn(NodeId) -> I,
-    ) -> Outcome<()> {
+    ) -> RoutingResult<()> {
         self.layer.clear();
         self.layer.push(from);
         self.mass[from as usize] = amount;
@@ -140,7 +140,13 @@ impl<S: Scalar> Shares<S> {
     }
 
     /// Visits every port on a shortest path with the number of shortest paths through it.
-    pub(super) fn by_paths(&mut self, fabric: &Fabric, from: NodeId, to: u32, share: impl Fn(u64) -> S) -> Outcome<()> {
+    pub(super) fn by_paths(
+        &mut self,
+        fabric: &Fabric,
+        from: NodeId,
+        to: u32,
+        share: impl Fn(u64) -> S,
+    ) -> RoutingResult<()> {
         self.layer.clear();
         self.layer.push(from);
         self.prefixes[from as usize] = 1;
@@ -175,7 +181,7 @@ impl<S: Scalar> Shares<S> {
 }
 
 /// The ports of the path with number `index` among the shortest ones, in lexicographic order of ports.
-pub(super) fn unrank(fabric: &Fabric, from: NodeId, to: u32, mut index: u64) -> Outcome<Vec<PortId>> {
+pub(super) fn unrank(fabric: &Fabric, from: NodeId, to: u32, mut index: u64) -> RoutingResult<Vec<PortId>> {
     let (mut node, mut path) = (from, Vec::new());
     while fabric.distance(node, to) > 0 {
         let mut chosen = None;
@@ -199,7 +205,7 @@ pub(super) fn unrank(fabric: &Fabric, from: NodeId, to: u32, mut index: u64) -> 
 /// # Errors
 ///
 /// More paths than `most`.
-pub fn paths_of(fabric: &Fabric, from: u32, to: u32, most: u64) -> Outcome<Vec<Vec<PortId>>> {
+pub fn paths_of(fabric: &Fabric, from: u32, to: u32, most: u64) -> RoutingResult<Vec<Vec<PortId>>> {
     let node = fabric.racks.node[from as usize];
     let count = fabric.paths(node, to)?;
     if count > most {

@@ -2,7 +2,7 @@
 //! program, in `python/anabranch/routing`.
 
 use super::{Matters, Scheme, Shares};
-use crate::error::{Outcome, RoutingError};
+use crate::error::{RoutingError, RoutingResult};
 use crate::fabric::Fabric;
 use crate::number::{Exact, Scalar};
 use anabranch_sim::fabric::graph::PortId;
@@ -23,7 +23,7 @@ impl Weighted {
     /// # Errors
     ///
     /// A path that does not lead from rack to rack over working links; shares that do not add up to one.
-    pub fn new(fabric: &Fabric, paths: BTreeMap<(u32, u32), PathList>) -> Outcome<Self> {
+    pub fn new(fabric: &Fabric, paths: BTreeMap<(u32, u32), PathList>) -> RoutingResult<Self> {
         for (&(from, to), list) in &paths {
             let racks = fabric.racks.node.len() as u32;
             if from >= racks || to >= racks {
@@ -62,7 +62,7 @@ impl<S: Scalar> Scheme<S> for Weighted {
         (Matters::Rack, Matters::Rack)
     }
 
-    fn shares(&self, fabric: &Fabric, s: u32, d: u32, out: &mut Shares<S>) -> Outcome<()> {
+    fn shares(&self, fabric: &Fabric, s: u32, d: u32, out: &mut Shares<S>) -> RoutingResult<()> {
         let Some((from, to)) = out.ends(fabric, s, d)? else { return Ok(()) };
         if let Some(list) = self.paths.get(&(fabric.rack(s), to)) {
             for (path, share) in list {

@@ -1,7 +1,7 @@
 //! Traffic matrices from text: `source, destination, amount` on each line.
 
 use super::TrafficMatrix;
-use crate::error::{Outcome, RoutingError, nearest};
+use crate::error::{RoutingError, RoutingResult, nearest};
 use anabranch_sim::fabric::graph::Graph;
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ impl TrafficMatrix {
     /// # Errors
     ///
     /// File, line, what it says and what was expected.
-    pub fn from_csv(text: &str, file: &str, graph: &Graph) -> Outcome<Self> {
+    pub fn from_csv(text: &str, file: &str, graph: &Graph) -> RoutingResult<Self> {
         let names: BTreeMap<&str, u32> = (0..graph.hosts).map(|h| (graph.nodes[h as usize].name.as_str(), h)).collect();
         let mut tm = Self::empty(graph.hosts);
         for (number, line) in text.lines().enumerate() {
@@ -48,7 +48,7 @@ fn is_header(line: &str) -> bool {
     matches!(cells.as_slice(), [s, d, a] if (s.starts_with('s') || s == "from") && (d.starts_with('d') || d == "to") && a.parse::<f64>().is_err() && !a.contains('/'))
 }
 
-fn host(text: &str, names: &BTreeMap<&str, u32>) -> Outcome<u32> {
+fn host(text: &str, names: &BTreeMap<&str, u32>) -> RoutingResult<u32> {
     if let Some(&host) = names.get(text) {
         return Ok(host);
     }

@@ -5,7 +5,7 @@ mod patterns;
 
 pub use patterns::Pattern;
 
-use crate::error::{Outcome, RoutingError};
+use crate::error::{RoutingError, RoutingResult};
 use crate::number::{Exact, Scalar};
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ impl TrafficMatrix {
     /// # Errors
     ///
     /// A host that does not exist; a sum that does not fit.
-    pub fn add(&mut self, source: u32, destination: u32, amount: Exact) -> Outcome<()> {
+    pub fn add(&mut self, source: u32, destination: u32, amount: Exact) -> RoutingResult<()> {
         if let Some(bad) = [source, destination].into_iter().find(|&h| h >= self.hosts) {
             return Err(RoutingError::new(format!("host {bad}: expected 0 to {}", self.hosts - 1)));
         }
@@ -72,7 +72,7 @@ impl TrafficMatrix {
     /// # Errors
     ///
     /// A sum that does not fit.
-    pub fn sums<S: Scalar>(&self) -> Outcome<(Vec<S>, Vec<S>)> {
+    pub fn sums<S: Scalar>(&self) -> RoutingResult<(Vec<S>, Vec<S>)> {
         let (mut sent, mut received) = (vec![S::zero(); self.hosts as usize], vec![S::zero(); self.hosts as usize]);
         for (s, d, amount) in self.iter() {
             for (sums, host) in [(&mut sent, s), (&mut received, d)] {
@@ -88,7 +88,7 @@ impl TrafficMatrix {
     /// # Errors
     ///
     /// A sum that does not fit.
-    pub fn baseload<S: Scalar>(&self) -> Outcome<S> {
+    pub fn baseload<S: Scalar>(&self) -> RoutingResult<S> {
         let (sent, received) = self.sums::<S>()?;
         Ok(sent.into_iter().chain(received).fold(S::zero(), S::larger))
     }
@@ -98,7 +98,7 @@ impl TrafficMatrix {
     /// # Errors
     ///
     /// A sum that does not fit.
-    pub fn total<S: Scalar>(&self) -> Outcome<S> {
+    pub fn total<S: Scalar>(&self) -> RoutingResult<S> {
         self.iter().try_fold(S::zero(), |sum, (_, _, a)| sum.plus(S::of(a))).ok_or_else(RoutingError::overflow)
     }
 }

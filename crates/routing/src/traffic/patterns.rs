@@ -1,7 +1,7 @@
 //! Traffic matrices with a name.
 
 use super::TrafficMatrix;
-use crate::error::{Outcome, RoutingError, nearest};
+use crate::error::{RoutingError, RoutingResult, nearest};
 use crate::number::Exact;
 use anabranch_sim::random::stream;
 use rand::RngExt as _;
@@ -37,7 +37,7 @@ impl Pattern {
     /// # Errors
     ///
     /// A missing, extra or unusable number after the name.
-    pub fn parse(text: &str) -> Option<Outcome<Self>> {
+    pub fn parse(text: &str) -> Option<RoutingResult<Self>> {
         let (name, number) = text.split_once(':').map_or((text, None), |(name, n)| (name, Some(n)));
         if !Self::NAMES.contains(&name) {
             return None;
@@ -73,7 +73,7 @@ impl Pattern {
     /// # Errors
     ///
     /// More senders than other hosts; a stride that is a multiple of the number of hosts.
-    pub fn matrix(self, hosts: u32, seed: u64) -> Outcome<TrafficMatrix> {
+    pub fn matrix(self, hosts: u32, seed: u64) -> RoutingResult<TrafficMatrix> {
         let mut tm = TrafficMatrix::empty(hosts);
         let pairs = u64::from(hosts)
             * match self {

@@ -11,7 +11,7 @@
 mod classes;
 mod matching;
 
-use crate::error::{Outcome, RoutingError};
+use crate::error::{RoutingError, RoutingResult};
 use crate::fabric::Fabric;
 use crate::number::{Exact, Scalar};
 use crate::schemes::{Scheme, Shares};
@@ -72,7 +72,7 @@ struct Sums<S> {
 /// A class of sources and one of destinations.
 type Cell = (u32, u32);
 
-fn fit<S>(value: Option<S>) -> Outcome<S> {
+fn fit<S>(value: Option<S>) -> RoutingResult<S> {
     value.ok_or_else(RoutingError::overflow)
 }
 
@@ -82,7 +82,7 @@ impl<'a, S: Scalar> WorstCase<'a, S> {
     /// # Errors
     ///
     /// Fractions that do not fit.
-    pub fn new(fabric: &'a Fabric, scheme: &'a dyn Scheme<S>) -> Outcome<Self> {
+    pub fn new(fabric: &'a Fabric, scheme: &'a dyn Scheme<S>) -> RoutingResult<Self> {
         let (source, destination) = scheme.matters();
         let (sources, destinations) = (Classes::of(fabric, source), Classes::of(fabric, destination));
         let envelope = if sources.len() * destinations.len() > MANY { scheme.envelope() } else { None };
@@ -105,18 +105,8 @@ impl<'a, S: Scalar> WorstCase<'a, S> {
     /// # Errors
     ///
     /// Fractions that do not fit; a matching too large to compute.
-    pub fn links(&self) -> Outcome<Worst<S>> {
+    pub fn links(&self) -> RoutingResult<Worst<S>> {
         self.of((0..self.fabric.graph.ports()).map(Place::Port))
-    }
-
-    /// The worst of the links of level `t`.
-    ///
-    /// # Errors
-    ///
-    /// See [`WorstCase::links`].
-    pub fn links_at(&self, t: u32) -> Outcome<Worst<S>> {
-        let here = (0..self.fabric.graph.ports()).filter(|&p| self.fabric.link_level(p) == t);
-        self.of(here.map(Place::Port))
     }
 
     /// The worst of the switches of level `t`.
@@ -124,7 +114,7 @@ impl<'a, S: Scalar> WorstCase<'a, S> {
     /// # Errors
     ///
     /// See [`WorstCase::links`].
-    pub fn switches_at(&self, t: u32) -> Outcome<Worst<S>> {
+    pub fn switches_at(&self, t: u32) -> RoutingResult<Worst<S>> {
         let here = (0..self.fabric.graph.nodes.len()).filter(|&n| self.fabric.level[n] == Some(t));
         self.of(here.map(|n| Place::Switch(n as NodeId)))
     }
@@ -134,7 +124,7 @@ impl<'a, S: Scalar> WorstCase<'a, S> {
     /// # Errors
     ///
     /// See [`WorstCase::links`]; no place at all.
-    pub fn of(&self, places: impl Iterator<Item = Place>) -> Outcome<Worst<S>> {
+    pub fn of(&self, places: impl Iterator<Item = Place>) -> RoutingResult<Worst<S>> {
         let mut open = Vec::new();
         for place in places {
             let bound = match place {
@@ -164,7 +154,7 @@ impl<'a, S: Scalar> WorstCase<'a, S> {
     }
 
     /// The worst permutation for one place, unless it cannot exceed `than`.
-    fn at(&self, place: Place, than: Option<S>) -> Outcome<Option<(S, Vec<Option<u32>>)>> {
+    fn at(&self, place: Place, than: Option<S>) -> RoutingResult<Option<(S, Vec<Option<u32>>)>> {
         let fabric = self.fabric;
         let capacity = match place {
             Place::Port(port) => fabric.capacity(port),
@@ -226,7 +216,7 @@ impl<'a, S: Scalar> WorstCase<'a, S> {
     }
 
     /// The pairs of classes that load a place, and how much.
-    fn weights(&self, place: Place) -> Outcome<(Vec<Cell>, Vec<S>)> {
+    fn weights(&self, place: Place) -> RoutingResult<(Vec<Cell>, Vec<S>)> {
         let fabric = self.fabric;
         let mut shares = Shares::new(fabric);
         let (mut cells, mut weights) = (Vec::new(), Vec::new());
@@ -328,7 +318,7 @@ fn sums<S: Scalar>(
     outer: &Classes,
     inner: &Classes,
     outer_receives: bool,
-) -> Outcome<Sums<S>> {
+) -> RoutingResult<Sums<S>> {
     let (ports, nodes) = (fabric.graph.ports() as usize, fabric.graph.nodes.len());
     let mut total = Sums { ports: vec![S::zero(); ports], nodes: vec![S::zero(); nodes] };
     let mut most = Sums { ports: vec![S::zero(); ports], nodes: vec![S::zero(); nodes] };
@@ -367,7 +357,7 @@ fn sums<S: Scalar>(
             }
         }
         let size = S::ratio(outer.size(a), 1);
-        let add = |total: &mut S, most: &mut S| -> Outcome<()> {
+        let add = |total: &mut S, most: &mut S| -> RoutingResult<()> {
             *total = fit(most.times(size).and_then(|by| total.plus(by)))?;
             *most = S::zero();
             Ok(())
@@ -390,7 +380,7 @@ fn sums<S: Scalar>(
 
 /// A switch carries no more than its links bring, nor than they take away; and on shortest paths through a layered fabric,
 /// where nothing that comes from above goes up again, no more than comes from below and goes below.
-fn bound_by_links<S: Scalar>(fabric: &Fabric, ports: &[S], nodes: &mut [S]) -> Outcome<()> {
+fn bound_by_links<S: Scalar>(fabric: &Fabric, ports: &[S], nodes: &mut [S]) -> RoutingResult<()> {
     for (node, bound) in nodes.iter_mut().enumerate().skip(fabric.hosts() as usize) {
         let (mut from, mut to, mut below) = (S::zero(), S::zero(), S::zero());
         for &port in &fabric.ports[node] {

@@ -1,7 +1,7 @@
 //! Fabrics and routings that the tests share.
 #![allow(unreachable_pub, reason = "each test uses a part")]
 
-use anabranch_routing::error::Outcome;
+use anabranch_routing::error::RoutingResult;
 use anabranch_routing::fabric::Fabric;
 use anabranch_routing::number::{Exact, Scalar};
 use anabranch_routing::schemes::{Matters, Scheme, Shares, paths_of};
@@ -39,7 +39,7 @@ impl<F: Fn(u32, u32) -> Vec<usize> + Send + Sync> Scheme<Exact> for Chosen<F> {
         (Matters::Host, Matters::Host)
     }
 
-    fn shares(&self, fabric: &Fabric, s: u32, d: u32, out: &mut Shares<Exact>) -> Outcome<()> {
+    fn shares(&self, fabric: &Fabric, s: u32, d: u32, out: &mut Shares<Exact>) -> RoutingResult<()> {
         for port in [fabric.first_port(s), fabric.last_port(d)].into_iter().flatten() {
             out.add(port, Exact::ONE)?;
         }

@@ -1,6 +1,6 @@
 //! Outcomes of runs as events, as a table and as a file.
 
-use anabranch_lab::{Outcome, Plan};
+use anabranch_lab::{Plan, RunResult};
 use serde_json::{Map, Value, json};
 
 use crate::events::Event;
@@ -10,17 +10,17 @@ use crate::table;
 /// With more hosts than this, the table has a single column for all of them.
 const MOST_COLUMNS: usize = 6;
 
-pub(super) fn event(outcome: &Outcome) -> Event {
-    let Outcome { run, values, seed, ok, seconds, steps, sent_bytes, switch, failure, .. } = outcome.clone();
+pub(super) fn event(outcome: &RunResult) -> Event {
+    let RunResult { run, values, seed, ok, seconds, steps, sent_bytes, switch, failure, .. } = outcome.clone();
     Event::Run { run, values, seed, ok, seconds, steps, sent_bytes, switch, failure }
 }
 
 /// One event for each combination of the sweep.
-pub(super) fn combinations(outcomes: &[Outcome]) -> Vec<Event> {
+pub(super) fn combinations(outcomes: &[RunResult]) -> Vec<Event> {
     let groups = outcomes.chunk_by(|one, other| one.point == other.point);
     groups
         .map(|group| {
-            let good: Vec<&Outcome> = group.iter().filter(|outcome| outcome.ok).collect();
+            let good: Vec<&RunResult> = group.iter().filter(|outcome| outcome.ok).collect();
             let mut seconds: Vec<f64> = good.iter().filter_map(|outcome| outcome.seconds).collect();
             seconds.sort_by(f64::total_cmp);
             let sent = |host: &String| {
@@ -115,7 +115,7 @@ fn bytes(sent: &Map<String, Value>, hosts: &[String], each: bool) -> Vec<String>
 }
 
 /// All results, in the format of the output file.
-pub(super) fn file(plan: &Plan, outcomes: &[Outcome], combinations: &[Event]) -> String {
+pub(super) fn file(plan: &Plan, outcomes: &[RunResult], combinations: &[Event]) -> String {
     let all =
         json!({ "name": plan.name, "description": plan.description, "runs": outcomes, "combinations": combinations });
     format!("{all:#}\n")

@@ -1,9 +1,7 @@
 //! Sizes of buffers: in packets, in bytes, or without limit.
 
+use crate::text::text_setting;
 use anabranch_transport::Bytes;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -58,28 +56,12 @@ impl fmt::Display for BufferSize {
     }
 }
 
-impl Serialize for BufferSize {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        s.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for BufferSize {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        Cow::<'de, str>::deserialize(d)?.parse().map_err(de::Error::custom)
-    }
-}
-
-impl JsonSchema for BufferSize {
-    fn schema_name() -> Cow<'static, str> {
-        "BufferSize".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "examples": ["100 packets", "150KB"],
-            "pattern": r"^(auto|unlimited|[0-9]+ *packets?|[0-9][0-9_]*(\.[0-9]+)? *(B|[kKMGT]B|[KMG]iB))$",
-            "description": "a limit of a queue, for example 100 packets or 150KB" })
-    }
-}
+text_setting!(
+    BufferSize,
+    ["100 packets", "150KB"],
+    r"^(auto|unlimited|[0-9]+ *packets?|[0-9][0-9_]*(\.[0-9]+)? *(B|[kKMGT]B|[KMG]iB))$",
+    "a limit of a queue, for example 100 packets or 150KB"
+);
 
 #[cfg(test)]
 mod tests {

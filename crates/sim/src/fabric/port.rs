@@ -6,7 +6,7 @@
 //! touched: it starts, at the times at which they really start, all transmissions that are due.
 
 use super::jitter::Jitter;
-use super::queue::{Discipline, Outcome, Passing, Queue, Setting};
+use super::queue::{Discipline, Enqueued, Passing, Queue, Setting};
 use super::tap::{Noted, Tap};
 use crate::engine::arena::{Fifo, Hot, Movers, NO_PACKET, PacketId};
 use crate::engine::wheel::{Entity, Wheel};
@@ -306,7 +306,7 @@ impl Port {
         wheel: &mut Wheel,
         id: PacketId,
         now: u64,
-    ) -> Option<Outcome> {
+    ) -> Option<Enqueued> {
         if !self.plain {
             return Some(self.send_otherwise(entity, hots, wheel, id, now));
         }
@@ -323,14 +323,14 @@ impl Port {
         wheel: &mut Wheel,
         id: PacketId,
         now: u64,
-    ) -> Outcome {
+    ) -> Enqueued {
         if let Some(tap) = &mut self.rare.tap {
             tap.note(Noted::Came { id, flags: hots[id as usize].flags });
         }
         if self.rare.down {
             self.rare.dropped += 1;
             self.queue.lost(&hots[id as usize], false);
-            return Outcome::rejected(id);
+            return Enqueued::rejected(id);
         }
         self.offer(entity, hots, wheel, id, now)
     }
@@ -338,7 +338,7 @@ impl Port {
     /// A packet comes to the queue, or passes it.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "each hop of each packet; captures call it, too")]
-    fn offer(&mut self, entity: Entity, hots: &mut [Hot], wheel: &mut Wheel, id: PacketId, now: u64) -> Outcome {
+    fn offer(&mut self, entity: Entity, hots: &mut [Hot], wheel: &mut Wheel, id: PacketId, now: u64) -> Enqueued {
         self.catch_up(entity, hots, wheel, now);
         if self.busy_until <= now {
             let passing = if self.inspects_passing {
@@ -351,14 +351,14 @@ impl Port {
             if passing == Passing::Rejected {
                 self.rare.asked_at = now;
                 self.rare.dropped += 1;
-                return Outcome::rejected(id);
+                return Enqueued::rejected(id);
             }
             let marked = passing == Passing::Marked;
             if marked {
                 self.rare.marked += 1;
             }
             self.start(entity, hots, wheel, id, now);
-            return Outcome { marked, ..Outcome::QUEUED };
+            return Enqueued { marked, ..Enqueued::QUEUED };
         }
         hots[id as usize].at = now;
         let outcome = self.queue.enqueue(hots, id);
@@ -634,7 +634,7 @@ mod tests {
         assert_eq!(lost.len(), 5);
         assert!(wheel.is_empty());
         let id = insert(&mut arena, data(0), 6);
-        assert_eq!(port.send(0, arena.hots(), &mut wheel, id, 16_000_000), Some(Outcome::rejected(id)));
+        assert_eq!(port.send(0, arena.hots(), &mut wheel, id, 16_000_000), Some(Enqueued::rejected(id)));
         port.restore(20_000_000);
         assert_eq!(port.send(0, arena.hots(), &mut wheel, id, 20_000_000), None);
         assert_eq!(wheel.pop().map(|e| e.0), Some(42_000_000));

@@ -8,7 +8,6 @@ pub mod scdp;
 pub mod stack;
 
 use crate::fabric::routing::FlowPaths;
-use crate::random::Stream;
 use anabranch_transport::Peer;
 use application::Application;
 use stack::Stack;
@@ -96,11 +95,4 @@ pub struct Hosted {
     pub paths: FlowPaths,
     /// Whether it has its turn in an interface's pull queue.
     pub pulling: bool,
-}
-
-/// A host.
-#[derive(Clone)]
-pub struct Host {
-    /// For routing.
-    pub random: Stream,
 }

@@ -12,7 +12,7 @@ use crate::engine::arena::{Hot, NO_PACKET, PacketId, flag};
 use crate::fabric::graph::{Graph, NodeId, PortId};
 use crate::fabric::multicast::MulticastGroup;
 use crate::fabric::port::Port;
-use crate::fabric::queue::{Outcome, Queue, fair::Fair, nic::Nic, relay::Relay, watched::Watched};
+use crate::fabric::queue::{Enqueued, Queue, fair::Fair, nic::Nic, relay::Relay, watched::Watched};
 use crate::fabric::routing::{Hop, Routes, Schemes};
 use crate::host::{EndpointId, Remote};
 use crate::random::{self, Stream};
@@ -344,7 +344,7 @@ impl Fabric {
         ledger: &mut Ledger,
         senders: &mut impl Senders,
         port: PortId,
-        outcome: Outcome,
+        outcome: Enqueued,
     ) {
         if outcome.trimmed != NO_PACKET {
             ledger.packet_trimmed(engine.packets.hot(outcome.trimmed).endpoint);

@@ -9,7 +9,7 @@ use crate::engine::arena::{Hot, NO_PACKET, PacketId, flag};
 use crate::fabric::graph::PortId;
 use crate::fabric::routing::{Departing, FlowPath as _};
 use crate::host::stack::{Header, Seen, Stack};
-use crate::host::{EndpointId, Feed, Host, Hosted, Remote};
+use crate::host::{EndpointId, Feed, Hosted, Remote};
 use crate::random::{self, Stream};
 use anabranch_transport::{GROUP, Peer, Time, Transmit};
 use interfaces::Interfaces;
@@ -25,8 +25,8 @@ mod paths;
 
 /// Hosts, their interfaces, and the endpoints that run on them.
 pub(super) struct Hosts {
-    /// By index.
-    all: Vec<Host>,
+    /// Of each host, for routing.
+    random: Vec<Stream>,
     interfaces: Interfaces,
     /// `None`: closed, or being processed right now.
     endpoints: Vec<Option<Box<Hosted>>>,
@@ -49,7 +49,7 @@ impl Senders for Hosts {
             self.undo("a switch sends a header back");
             return None;
         }
-        Some((sender, &mut self.all[sender.host as usize].random))
+        Some((sender, &mut self.random[sender.host as usize]))
     }
 }
 
@@ -57,11 +57,11 @@ impl Hosts {
     /// Hosts without endpoints. Full packets have `packet_bytes` bytes.
     pub(super) fn new(setup: &Setup, packet_bytes: u64) -> Self {
         let interfaces = Interfaces::new(&setup.graph, packet_bytes, setup.pull_pace);
-        let random = |h| random::substream(setup.seed, "spraying", u64::from(h));
-        let all = (0..setup.graph.hosts).map(|h| Host { random: random(h) }).collect();
+        let stream = |host| random::substream(setup.seed, "spraying", u64::from(host));
+        let random = (0..setup.graph.hosts).map(stream).collect();
         let barriers = Barriers::new(&setup.sessions, &setup.groups);
         let pulls_by_priority = setup.pulls_by_priority;
-        Self { all, interfaces, endpoints: Vec::new(), open_endpoints: 0, pulls_by_priority, barriers, part: None }
+        Self { random, interfaces, endpoints: Vec::new(), open_endpoints: 0, pulls_by_priority, barriers, part: None }
     }
 
     /// The number of the endpoint that will be added next.
@@ -339,7 +339,7 @@ impl Hosts {
                 (remote.host, remote.endpoint, remote.from)
             }
         };
-        let random = &mut self.all[hosted.host as usize].random;
+        let random = &mut self.random[hosted.host as usize];
         let path = if flags & flag::MULTICAST != 0 && fabric.schemes().own_bits() {
             random.next_u32()
         } else {

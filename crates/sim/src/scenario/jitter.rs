@@ -1,10 +1,8 @@
 //! How `host.jitter` is written: `"20us"` or `"0.5 packets"`.
 
 use crate::fabric::jitter::Jitter;
+use crate::text::text_setting;
 use anabranch_transport::Duration;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -38,28 +36,12 @@ impl fmt::Display for Jitter {
     }
 }
 
-impl Serialize for Jitter {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        s.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Jitter {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        Cow::<'de, str>::deserialize(d)?.parse().map_err(de::Error::custom)
-    }
-}
-
-impl JsonSchema for Jitter {
-    fn schema_name() -> Cow<'static, str> {
-        "Jitter".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "examples": ["1us", "0.5 packets"],
-            "pattern": r"^[0-9][0-9_]*(\.[0-9]+)? *(packets?|ps|ns|us|ms|s)$",
-            "description": "a longest pause, for example 1us, or 0.5 packets: half of what a full packet takes on the host's link" })
-    }
-}
+text_setting!(
+    Jitter,
+    ["1us", "0.5 packets"],
+    r"^[0-9][0-9_]*(\.[0-9]+)? *(packets?|ps|ns|us|ms|s)$",
+    "a longest pause, for example 1us, or 0.5 packets: half of what a full packet takes on the host's link"
+);
 
 #[cfg(test)]
 mod tests {

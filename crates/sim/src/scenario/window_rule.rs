@@ -1,8 +1,6 @@
 //! `transport.window`: where windows come from.
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use std::borrow::Cow;
+use crate::text::text_setting;
 use std::fmt;
 use std::str::FromStr;
 
@@ -43,28 +41,12 @@ impl fmt::Display for WindowRule {
     }
 }
 
-impl Serialize for WindowRule {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        s.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for WindowRule {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        Cow::<'de, str>::deserialize(d)?.parse().map_err(de::Error::custom)
-    }
-}
-
-impl JsonSchema for WindowRule {
-    fn schema_name() -> Cow<'static, str> {
-        "WindowRule".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "examples": ["given", "bdp", "2 bdp"],
-            "pattern": r"^(given|([0-9]+(\.[0-9]+)? *)?bdp)$",
-            "description": "where windows come from, for example bdp" })
-    }
-}
+text_setting!(
+    WindowRule,
+    ["given", "bdp", "2 bdp"],
+    r"^(given|([0-9]+(\.[0-9]+)? *)?bdp)$",
+    "where windows come from, for example bdp"
+);
 
 #[cfg(test)]
 mod tests {

@@ -1,11 +1,11 @@
-//! What carries a packet: link layers, virtual LANs, provider bridges, MPLS, PPP, LLC. Total: any bytes give an answer.
+//! Headers around a packet: link layers, virtual LANs, provider bridges, MPLS, PPP, LLC. Total: any bytes give an answer.
 //!
 //! Whatever is not understood here is [`Inner::Opaque`], which leaves filters and directions undecided. Only what is
 //! known to hold no packet of IP is [`Inner::Other`]: there "not port 80" is true, and no border is crossed.
 
 use super::link::Link;
 
-/// What a frame carries, with what was captured of it.
+/// The packet in a frame, as far as it was captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Inner<'a> {
     Ipv4(&'a [u8]),
@@ -87,7 +87,7 @@ enum Header {
 }
 
 impl<'a> Inner<'a> {
-    /// What a frame carries, and its virtual LANs.
+    /// The packet in a frame, and the frame's virtual LANs.
     pub(super) fn of(link: Link, data: &'a [u8]) -> (Self, Vlans) {
         let mut vlans = Vlans::NONE;
         let inner = Self::behind_headers(link, data, &mut vlans);
@@ -117,7 +117,7 @@ impl<'a> Inner<'a> {
     }
 }
 
-/// What a header says.
+/// The next step after a header.
 enum Step<'a> {
     Is(Inner<'a>),
     Next(Header, &'a [u8]),
@@ -128,7 +128,7 @@ fn two(data: &[u8], at: usize) -> Option<u16> {
     data.get(at..at + 2).map(|b| u16::from_be_bytes([b[0], b[1]]))
 }
 
-/// What is behind so many bytes; nothing if there are not so many.
+/// The bytes after the first `bytes`; empty if there are fewer.
 fn behind(data: &[u8], bytes: usize) -> &[u8] {
     data.get(bytes..).unwrap_or_default()
 }

@@ -7,7 +7,7 @@ use super::encapsulation::{Inner, Vlans};
 use super::link::Link;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What is known of a field.
+/// A field, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Field<T> {
     Is(T),

@@ -2,7 +2,7 @@
 
 use super::Way;
 
-/// What the first byte of a packet belongs to.
+/// The link layer that a packet begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Link {
     Ethernet,

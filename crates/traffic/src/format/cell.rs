@@ -1,10 +1,10 @@
-//! What a field of a table holds: a number, a number with its unit, or a word for "not known".
+//! Fields of a table: a number, a number with its unit, or a word for "not known".
 
 use super::unit::Unit;
 use crate::request::DecimalMark;
 use std::borrow::Cow;
 
-/// What a field holds.
+/// The value of a field.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Value {
     Unknown,

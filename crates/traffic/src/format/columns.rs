@@ -39,7 +39,7 @@ pub(super) struct Columns {
     zone: Cell<Option<bool>>,
     /// Reads the dates that have none.
     clock: RefCell<Clock>,
-    /// How fractions are written.
+    /// The decimal mark.
     pub(super) mark: DecimalMark,
     /// Columns by their names in lower case, and the first of each.
     places: HashMap<String, usize>,
@@ -197,17 +197,17 @@ impl Columns {
         if zoned { Ok(at) } else { clock.moment(at, key, text, place) }
     }
 
-    /// Whether times so far have no zone, and nobody has said of which they are.
+    /// Whether the times so far have no zone, and the request gives none.
     pub(super) fn is_naive(&self) -> bool {
         self.zone.get() == Some(false) && !self.clock.borrow().has_zone()
     }
 
-    /// What was assumed of the times, for the line that says what was assumed.
+    /// The assumption about times, for the report.
     pub(super) fn of_times(&self) -> &'static str {
         if self.is_naive() { "; times as UTC, without a --time-zone" } else { "" }
     }
 
-    /// Says that rows come in any order.
+    /// Accepts rows in any order.
     pub(super) fn unordered(&self) {
         self.clock.borrow_mut().unordered();
     }

@@ -1,4 +1,4 @@
-//! What a table holds, packets, volumes or counters: the evidence for and against each reading.
+//! Packets, volumes or counters: the evidence for and against each reading of a table.
 //!
 //! Names come first: a column that is named as counters are is a counter, one with a rate in its name is none. Where
 //! names leave it open the values decide, in the first rows and again over all of them ([`Trend`]): those of a counter
@@ -14,7 +14,7 @@ use super::{cell, csv_volumes};
 use crate::error::{Place, ReadError};
 use crate::request::{DecimalMark, Request};
 
-/// What comes of looking.
+/// The format of a table, if its first rows tell.
 #[derive(Debug)]
 pub(super) enum Guess {
     Is(&'static str),
@@ -39,7 +39,7 @@ fn candidates(table: &Preview) -> Vec<(usize, Option<&str>, Quantity)> {
     columns.into_iter().map(with_name).filter(|(_, _, quantity)| !matches!(quantity, Quantity::Other(_))).collect()
 }
 
-/// How the values of a column move in the rows of one series; none if they are no numbers.
+/// The trend of a column in the rows of one series; none if it does not hold numbers.
 fn trend(table: &Preview, column: usize) -> Option<Trend> {
     let mut trend = Trend::default();
     for row in table.of_one_series() {

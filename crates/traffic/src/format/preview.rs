@@ -65,7 +65,7 @@ impl Preview {
     }
 }
 
-/// How the fractions of a table are written: as the request says, or as its first rows do.
+/// The decimal mark of a table: the request's, or that of its first rows.
 pub(super) fn decimal_mark(bytes: &[u8], whole: bool, request: &Request) -> Result<DecimalMark, ReadError> {
     if let Some(mark) = request.decimal {
         return Ok(mark);

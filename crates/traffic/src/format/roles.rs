@@ -73,7 +73,7 @@ impl Roles {
         self.asked.clone().unwrap_or_else(|| (0..width).filter(free).collect())
     }
 
-    /// Whether a row is one of those asked for.
+    /// Whether a row meets the request's conditions.
     pub(super) fn wants(&self, row: &[Vec<u8>]) -> bool {
         self.conditions.iter().all(|(column, value)| row.get(*column).is_some_and(|field| field == value))
     }

@@ -90,7 +90,7 @@ pub(super) fn is_comment(line: &[u8]) -> bool {
     line.is_empty() || line[0] == b'#' || (line.starts_with(b"sep=") && line.len() <= 5)
 }
 
-/// How a table is laid out.
+/// The layout of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     pub(super) delimiter: u8,
@@ -138,7 +138,7 @@ impl Layout {
     }
 }
 
-/// What separates the fields of a line. Commas between digits may be decimal ones, if there is something else.
+/// The delimiter of a line. Commas between digits may be decimal marks if the line has another delimiter.
 fn delimiter(line: &[u8]) -> u8 {
     let (mut quoted, mut comma, mut decimal) = (false, false, true);
     let mut others = [false; 2];

@@ -1,8 +1,8 @@
-//! How the values of a column move: those of a counter grow, those of volumes go up and down.
+//! Trends of columns: counters grow, volumes go up and down.
 
 use crate::error::ReadError;
 
-/// How values move from row to row.
+/// Steps of a column's values from row to row.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Trend {
     last: Option<f64>,
@@ -42,7 +42,7 @@ impl Trend {
         self.steps() >= STEPS && self.ups > 0 && self.downs * UPS <= self.ups
     }
 
-    /// Whether they never move, and are not nothing: a port that is down, or always the same volume.
+    /// Whether the values stay the same and are not zero: a port that is down, or a constant volume.
     pub(super) fn stands(&self) -> bool {
         self.steps() >= STILL && self.ups == 0 && self.downs == 0 && self.top > 0.0
     }

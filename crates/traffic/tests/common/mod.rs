@@ -1,6 +1,6 @@
 //! Captures made in memory: what a file must look like, written independently of the readers.
 
-use anabranch_traffic::{IngestError, Outcome, Request, Watch, ingest_bytes};
+use anabranch_traffic::{IngestError, Ingested, Request, Watch, ingest_bytes};
 
 /// A packet: nanoseconds, length on the wire, and what was kept of it.
 #[derive(Clone, Debug)]
@@ -139,7 +139,7 @@ pub(crate) fn erf(packets: &[Packet]) -> Vec<u8> {
 }
 
 /// Reads bytes as a file.
-pub(crate) fn read(request: &Request, bytes: &[u8]) -> Result<Outcome, IngestError> {
+pub(crate) fn read(request: &Request, bytes: &[u8]) -> Result<Ingested, IngestError> {
     ingest_bytes(request, "memory", bytes, &Watch::new())
 }
 
@@ -149,7 +149,7 @@ pub(crate) fn bins(widths: &[i64]) -> Request {
 }
 
 /// Checks every series against packets counted one by one.
-pub(crate) fn check(outcome: &Outcome, packets: &[Packet], unit: u64) {
+pub(crate) fn check(outcome: &Ingested, packets: &[Packet], unit: u64) {
     let stamp = |packet: &Packet| (packet.ns / unit * unit) as i64;
     let origin = stamp(&packets[0]);
     assert_eq!(outcome.files[0].records, packets.len() as u64);

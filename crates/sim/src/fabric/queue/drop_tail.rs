@@ -1,8 +1,8 @@
 //! First in, first out; what arrives at a full queue is dropped.
 
 use super::bands::Bands;
-use super::{Discipline, Limit, Outcome, Setting};
-use crate::engine::arena::{Hot, Movers, PacketId};
+use super::{Discipline, Enqueued, Limit, Setting};
+use crate::engine::arena::{Hot, PacketId};
 
 /// A drop-tail queue.
 #[derive(Clone, Debug)]
@@ -20,12 +20,12 @@ impl DropTail {
 
 impl Discipline for DropTail {
     #[inline]
-    fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Outcome {
+    fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Enqueued {
         if !self.limit.admits(self.waiting.packets, self.waiting.bytes, hots[id as usize].size) {
-            return Outcome::rejected(id);
+            return Enqueued::rejected(id);
         }
         self.waiting.push(hots, 0, id);
-        Outcome::QUEUED
+        Enqueued::QUEUED
     }
 
     #[inline]
@@ -33,24 +33,7 @@ impl Discipline for DropTail {
         self.waiting.pop(hots)
     }
 
-    #[inline]
-    fn head(&self) -> PacketId {
-        self.waiting.head()
-    }
-
-    fn move_packets(&mut self, movers: &mut dyn Movers) {
-        self.waiting.move_packets(movers);
-    }
-
-    #[inline]
-    fn packets(&self) -> u32 {
-        self.waiting.packets
-    }
-
-    #[inline]
-    fn bytes(&self) -> u64 {
-        self.waiting.bytes
-    }
+    waiting_in!(waiting);
 
     fn set(&mut self, setting: Setting) -> bool {
         match setting {
@@ -72,9 +55,9 @@ mod tests {
         let mut arena = Arena::new();
         let mut queue = DropTail::new(Limit::Packets(2));
         let ids: Vec<_> = (0..3).map(|label| insert(&mut arena, data(0), label)).collect();
-        assert_eq!(queue.enqueue(arena.hots(), ids[0]), Outcome::QUEUED);
-        assert_eq!(queue.enqueue(arena.hots(), ids[1]), Outcome::QUEUED);
-        assert_eq!(queue.enqueue(arena.hots(), ids[2]), Outcome::rejected(ids[2]));
+        assert_eq!(queue.enqueue(arena.hots(), ids[0]), Enqueued::QUEUED);
+        assert_eq!(queue.enqueue(arena.hots(), ids[1]), Enqueued::QUEUED);
+        assert_eq!(queue.enqueue(arena.hots(), ids[2]), Enqueued::rejected(ids[2]));
         assert_eq!(queue.bytes(), 3000);
         assert_eq!(drain(&mut queue, &mut arena), [0, 1]);
         assert_eq!(queue.bytes(), 0);
@@ -87,9 +70,9 @@ mod tests {
         let big = insert(&mut arena, data(0), 0);
         let big2 = insert(&mut arena, data(0), 1);
         let small = insert(&mut arena, Hot { size: 100, ..data(0) }, 2);
-        assert_eq!(queue.enqueue(arena.hots(), big), Outcome::QUEUED);
-        assert_eq!(queue.enqueue(arena.hots(), big2), Outcome::rejected(big2));
-        assert_eq!(queue.enqueue(arena.hots(), small), Outcome::QUEUED);
+        assert_eq!(queue.enqueue(arena.hots(), big), Enqueued::QUEUED);
+        assert_eq!(queue.enqueue(arena.hots(), big2), Enqueued::rejected(big2));
+        assert_eq!(queue.enqueue(arena.hots(), small), Enqueued::QUEUED);
         assert_eq!(drain(&mut queue, &mut arena), [0, 2]);
     }
 }

@@ -2,7 +2,7 @@
 //! §3.1: "mark every arriving packet if the queue occupancy is greater than K upon its arrival").
 
 use super::drop_tail::DropTail;
-use super::{Discipline, Limit, Outcome, Passing, Setting};
+use super::{Discipline, Enqueued, Limit, Passing, Setting};
 use crate::engine::arena::{Hot, PacketId, flag};
 
 /// A drop-tail queue with ECN threshold marking.
@@ -21,11 +21,11 @@ impl Ecn {
 
 impl Discipline for Ecn {
     #[inline]
-    fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Outcome {
+    fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Enqueued {
         let full = self.threshold.reached(self.queue.packets(), self.queue.bytes());
         let mut outcome = self.queue.enqueue(hots, id);
         let hot = &mut hots[id as usize];
-        if full && hot.has(flag::ECT) && outcome == Outcome::QUEUED {
+        if full && hot.has(flag::ECT) && outcome == Enqueued::QUEUED {
             outcome.marked = !hot.has(flag::CE);
             hot.flags |= flag::CE;
         }
@@ -83,6 +83,6 @@ mod tests {
             .collect();
         assert_eq!(marked, [false, false, true, false]);
         let id = insert(&mut arena, capable, 0);
-        assert_eq!(queue.enqueue(arena.hots(), id), Outcome::rejected(id));
+        assert_eq!(queue.enqueue(arena.hots(), id), Enqueued::rejected(id));
     }
 }

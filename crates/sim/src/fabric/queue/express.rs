@@ -5,7 +5,7 @@
 //! never trimmed and never waits for data that was pulled.
 
 use super::bands::Bands;
-use super::{Discipline, Outcome, Passing, Queue};
+use super::{Discipline, Enqueued, Passing, Queue};
 use crate::engine::arena::{Hot, Movers, PacketId};
 
 /// Pushed packets first.
@@ -24,10 +24,10 @@ impl Express {
 
 impl Discipline for Express {
     #[inline(never)]
-    fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Outcome {
+    fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Enqueued {
         if hots[id as usize].pushed() {
             self.pushed.push(hots, 0, id);
-            return Outcome::QUEUED;
+            return Enqueued::QUEUED;
         }
         self.others.enqueue(hots, id)
     }
@@ -102,7 +102,7 @@ mod tests {
         }
         put(control(), 10);
         for label in 20..40 {
-            assert_eq!(put(pushed(data(3)), label), Outcome::QUEUED);
+            assert_eq!(put(pushed(data(3)), label), Enqueued::QUEUED);
         }
         assert_eq!((queue.packets(), queue.bytes()), (24, 22 * 1500 + 2 * 64));
         let order = drain(&mut queue, &mut arena);

@@ -6,7 +6,7 @@
 //! SIGCOMM 1996): a class sends while it has credit, and its last packet may overdraw it. So nobody needs to know how
 //! long the next packet of a class is before it is taken, which a trimming discipline decides only then.
 
-use super::{Discipline, Limit, Outcome, Passing, Queue, Setting};
+use super::{Discipline, Enqueued, Limit, Passing, Queue, Setting};
 use crate::engine::arena::{Hot, Movers, NO_PACKET, PacketId};
 use anabranch_transport::Rate;
 
@@ -57,7 +57,7 @@ impl Fair {
 
 impl Discipline for Fair {
     #[inline(never)]
-    fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Outcome {
+    fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Enqueued {
         let queue = &mut self.class(&hots[id as usize]).queue;
         let before = (queue.packets(), queue.bytes());
         let outcome = queue.enqueue(hots, id);
@@ -180,7 +180,7 @@ mod tests {
         let mut queue = Fair::new([drop_tail(100), drop_tail(100)], 1500);
         let mut put = |queue: &mut Fair, class: u8, label: u32| {
             let id = insert(&mut arena, of_class(data(0), class), label);
-            assert_eq!(queue.enqueue(arena.hots(), id), Outcome::QUEUED);
+            assert_eq!(queue.enqueue(arena.hots(), id), Enqueued::QUEUED);
         };
         (0..6).for_each(|n| put(&mut queue, 0, n));
         (10..12).for_each(|n| put(&mut queue, 1, n));
@@ -219,7 +219,7 @@ mod tests {
             let outcome = queue.enqueue(arena.hots(), id);
             outcomes[0] += u32::from(outcome.trimmed != NO_PACKET);
             outcomes[1] += u32::from(outcome.rejected != NO_PACKET);
-            outcomes[2] += u32::from(outcome == Outcome::QUEUED);
+            outcomes[2] += u32::from(outcome == Enqueued::QUEUED);
         }
         assert_eq!(outcomes, [2, 2, 4], "trimmed in one class, dropped in the other");
         assert_eq!((queue.packets(), queue.bytes()), (6, 4 * 1500 + 2 * 64));

@@ -7,8 +7,8 @@
 
 use super::bands::Bands;
 use super::trim::{WeightedRoundRobin, cut};
-use super::{Discipline, Limit, Outcome, Setting};
-use crate::engine::arena::{Hot, Movers, NO_PACKET, PacketId, flag};
+use super::{Discipline, Enqueued, Limit, Setting};
+use crate::engine::arena::{Hot, NO_PACKET, PacketId, flag};
 use std::sync::Arc;
 
 /// Most data bands that a switch can have: as many as [`Hot::tag`] tells apart.
@@ -69,7 +69,7 @@ impl Mlfq {
         id
     }
 
-    fn overflow(&mut self, hots: &mut [Hot], id: PacketId, band: usize) -> Outcome {
+    fn overflow(&mut self, hots: &mut [Hot], id: PacketId, band: usize) -> Enqueued {
         let mut victim = id;
         if self.parameters.victim == Victim::Lowest {
             let lowest = self.data.pop_least_urgent(hots, band);
@@ -79,25 +79,25 @@ impl Mlfq {
             }
         }
         if !self.parameters.trim || !hots[victim as usize].trimmable() {
-            return Outcome::rejected(victim);
+            return Enqueued::rejected(victim);
         }
         cut(&mut hots[victim as usize]);
-        Outcome { rejected: self.enqueue_header(hots, victim), trimmed: victim, marked: false }
+        Enqueued { rejected: self.enqueue_header(hots, victim), trimmed: victim, marked: false }
     }
 }
 
 impl Discipline for Mlfq {
     #[inline]
-    fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Outcome {
+    fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Enqueued {
         let hot = hots[id as usize];
         if self.parameters.trim && hot.in_header_band() {
-            return Outcome { rejected: self.enqueue_header(hots, id), ..Outcome::QUEUED };
+            return Enqueued { rejected: self.enqueue_header(hots, id), ..Enqueued::QUEUED };
         }
         let band = usize::from(hot.priority().min(self.parameters.priorities - 1));
         if !self.parameters.buffer.admits(self.data.packets, self.data.bytes, hot.size) {
             return self.overflow(hots, id, band);
         }
-        let mut outcome = Outcome::QUEUED;
+        let mut outcome = Enqueued::QUEUED;
         if let Some(threshold) = self.parameters.mark
             && threshold.reached(self.data.packets, self.data.bytes)
             && hot.has(flag::ECT)
@@ -135,25 +135,7 @@ impl Discipline for Mlfq {
         hot.priority().min(self.parameters.priorities - 1)
     }
 
-    #[inline]
-    fn head(&self) -> PacketId {
-        if self.headers.is_empty() { self.data.head() } else { self.headers.head() }
-    }
-
-    fn move_packets(&mut self, movers: &mut dyn Movers) {
-        self.headers.move_packets(movers);
-        self.data.move_packets(movers);
-    }
-
-    #[inline]
-    fn packets(&self) -> u32 {
-        self.headers.packets + self.data.packets
-    }
-
-    #[inline]
-    fn bytes(&self) -> u64 {
-        self.headers.bytes + self.data.bytes
-    }
+    waiting_in!(headers, data);
 
     fn share(&mut self, other: &Self) {
         // Those of all ports are the same, until one is changed.
@@ -200,7 +182,7 @@ mod tests {
         let mut queue = Mlfq::new(parameters());
         for (label, priority) in [(10, 4), (11, 1), (12, 0), (13, 1)] {
             let id = insert(&mut arena, data(priority), label);
-            assert_eq!(queue.enqueue(arena.hots(), id), Outcome::QUEUED);
+            assert_eq!(queue.enqueue(arena.hots(), id), Enqueued::QUEUED);
         }
         let id = insert(&mut arena, control(), 1);
         queue.enqueue(arena.hots(), id);
@@ -230,9 +212,9 @@ mod tests {
         let mut queue = Mlfq::new(MlfqParameters { trim: false, victim: Victim::Arriving, ..parameters() });
         let ids: Vec<_> = [3, 3, 3, 3, 0].into_iter().map(|p| insert(&mut arena, data(p), 0)).collect();
         for &id in &ids[..4] {
-            assert_eq!(queue.enqueue(arena.hots(), id), Outcome::QUEUED);
+            assert_eq!(queue.enqueue(arena.hots(), id), Enqueued::QUEUED);
         }
-        assert_eq!(queue.enqueue(arena.hots(), ids[4]), Outcome::rejected(ids[4]));
+        assert_eq!(queue.enqueue(arena.hots(), ids[4]), Enqueued::rejected(ids[4]));
     }
 
     #[test]

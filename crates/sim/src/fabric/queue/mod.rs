@@ -8,6 +8,32 @@
 use crate::engine::arena::{Hot, Movers, NO_PACKET, PacketId};
 use anabranch_transport::Rate;
 
+/// Methods of [`Discipline`] of a queue whose packets wait in these bands, the most urgent first.
+macro_rules! waiting_in {
+    (@head $queue:ident $last:ident) => { $queue.$last.head() };
+    (@head $queue:ident $first:ident $($rest:ident)+) => {
+        if $queue.$first.is_empty() { waiting_in!(@head $queue $($rest)+) } else { $queue.$first.head() }
+    };
+    (@sum $queue:ident $what:ident $first:ident $($rest:ident)*) => { $queue.$first.$what $(+ $queue.$rest.$what)* };
+    ($($bands:ident),+) => {
+        #[inline]
+        fn head(&self) -> PacketId {
+            waiting_in!(@head self $($bands)+)
+        }
+        fn move_packets(&mut self, movers: &mut dyn $crate::engine::arena::Movers) {
+            $(self.$bands.move_packets(movers);)+
+        }
+        #[inline]
+        fn packets(&self) -> u32 {
+            waiting_in!(@sum self packets $($bands)+)
+        }
+        #[inline]
+        fn bytes(&self) -> u64 {
+            waiting_in!(@sum self bytes $($bands)+)
+        }
+    };
+}
+
 /// Methods of [`Discipline`] that a queue leaves to the one inside it.
 macro_rules! delegate {
     ($inner:ident: $($method:ident),+) => { $(delegate!(@ $inner $method);)+ };
@@ -125,18 +151,18 @@ impl Limit {
     }
 }
 
-/// What can be changed in a queue while it is in use.
+/// A change of a queue in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Setting {
     /// From what length on it marks.
     MarkingThreshold(Limit),
-    /// What it may hold. What waits beyond that stays.
+    /// The limit of its length. Packets that wait beyond it stay.
     Buffer(Limit),
 }
 
-/// What became of the packets when one was enqueued. Usually nothing: [`Outcome::QUEUED`].
+/// Packets that an arrival dropped, trimmed or marked; usually none, [`Enqueued::QUEUED`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct Enqueued {
     /// A packet that found no room; the caller owns it again. Not necessarily the one that arrived.
     pub rejected: PacketId,
     /// A packet that lost its payload; it is in the queue.
@@ -145,7 +171,7 @@ pub struct Outcome {
     pub marked: bool,
 }
 
-impl Outcome {
+impl Enqueued {
     /// The packet waits; nothing else happened.
     pub const QUEUED: Self = Self { rejected: NO_PACKET, trimmed: NO_PACKET, marked: false };
 
@@ -161,7 +187,7 @@ impl Outcome {
     }
 }
 
-/// What becomes of a packet that need not wait.
+/// What a queue does to a packet that need not wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passing {
     /// It is sent as it is.
@@ -175,7 +201,7 @@ pub enum Passing {
 /// A queue discipline: which packet leaves next, and which has to go when there is no room.
 pub trait Discipline {
     /// A packet arrives while the port is busy or others wait. Its `at` is the time of arrival.
-    fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Outcome;
+    fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Enqueued;
     /// The packet to send next, or [`NO_PACKET`].
     fn dequeue(&mut self, hots: &[Hot]) -> PacketId;
     /// All its packets get other handles.
@@ -247,7 +273,7 @@ macro_rules! disciplines {
 
         impl Discipline for Queue {
             #[inline]
-            fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Outcome {
+            fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Enqueued {
                 match self { $(Self::$name(q) => q.enqueue(hots, id),)+ }
             }
             #[inline]

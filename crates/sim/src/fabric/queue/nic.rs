@@ -4,8 +4,8 @@
 
 use super::bands::Bands;
 use super::mlfq::MAX_PRIORITIES;
-use super::{Discipline, Outcome};
-use crate::engine::arena::{Hot, Movers, PacketId};
+use super::{Discipline, Enqueued};
+use crate::engine::arena::{Hot, PacketId};
 
 const BANDS: usize = MAX_PRIORITIES as usize + 1;
 
@@ -30,11 +30,11 @@ impl Default for Nic {
 
 impl Discipline for Nic {
     #[inline]
-    fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Outcome {
+    fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Enqueued {
         let hot = &hots[id as usize];
         let band = if hot.in_header_band() { 0 } else { 1 + usize::from(hot.priority()).min(BANDS - 2) };
         self.waiting.push(hots, band, id);
-        Outcome::QUEUED
+        Enqueued::QUEUED
     }
 
     #[inline]
@@ -46,24 +46,7 @@ impl Discipline for Nic {
         self.waiting.most_urgent()
     }
 
-    #[inline]
-    fn head(&self) -> PacketId {
-        self.waiting.head()
-    }
-
-    fn move_packets(&mut self, movers: &mut dyn Movers) {
-        self.waiting.move_packets(movers);
-    }
-
-    #[inline]
-    fn packets(&self) -> u32 {
-        self.waiting.packets
-    }
-
-    #[inline]
-    fn bytes(&self) -> u64 {
-        self.waiting.bytes
-    }
+    waiting_in!(waiting);
 }
 
 #[cfg(test)]

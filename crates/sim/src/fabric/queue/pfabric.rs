@@ -5,7 +5,7 @@
 //! of that flow the one that arrived first leaves, so that a flow is not starved of its own old packets. ACKs, and packets of
 //! transports that say nothing, have the smallest number. Buffers are of two bandwidth-delay products, so that all is a search in a short list.
 
-use super::{Discipline, Limit, Outcome, Setting};
+use super::{Discipline, Enqueued, Limit, Setting};
 use crate::engine::arena::{Hot, Movers, NO_PACKET, PacketId};
 
 /// Packets in order of arrival, with what has to be looked at of each.
@@ -45,15 +45,15 @@ impl Pfabric {
 impl Discipline for Pfabric {
     /// A packet that finds no room takes that of the newest packet with the largest number, if its own is smaller. One makes room for
     /// one: a full packet after an ACK may be a few bytes too much for a limit in bytes.
-    fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Outcome {
+    fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Enqueued {
         let hot = &hots[id as usize];
         let own = Waiting { id, rank: hot.rank(), size: hot.size, flow: (hot.destination, hot.endpoint) };
-        let mut outcome = Outcome::QUEUED;
+        let mut outcome = Enqueued::QUEUED;
         if !self.admits(own.size) {
             let worst = self.waiting.iter().enumerate().max_by_key(|(place, packet)| (packet.rank, *place));
             match worst {
-                Some((place, packet)) if packet.rank > own.rank => outcome = Outcome::rejected(self.remove(place)),
-                _ => return Outcome::rejected(id),
+                Some((place, packet)) if packet.rank > own.rank => outcome = Enqueued::rejected(self.remove(place)),
+                _ => return Enqueued::rejected(id),
             }
         }
         self.bytes += u64::from(own.size);

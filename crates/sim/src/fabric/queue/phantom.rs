@@ -6,7 +6,7 @@
 //! when it arrives, so that it is counted then.
 
 use super::drop_tail::DropTail;
-use super::{Discipline, Limit, Outcome, Passing, Setting};
+use super::{Discipline, Enqueued, Limit, Passing, Setting};
 use crate::engine::arena::{Hot, PacketId, flag};
 use anabranch_transport::{Duration, Rate};
 
@@ -53,10 +53,10 @@ impl Phantom {
 
 impl Discipline for Phantom {
     #[inline]
-    fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Outcome {
+    fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Enqueued {
         let outcome = self.queue.enqueue(hots, id);
         let marked = outcome.is_queued() && self.count(&mut hots[id as usize]);
-        Outcome { marked, ..outcome }
+        Enqueued { marked, ..outcome }
     }
 
     delegate!(queue: dequeue, move_packets, head, packets, bytes);
@@ -146,8 +146,8 @@ mod tests {
         let (mut queue, mut arena) = (Phantom::new(Limit::Packets(1), 0.5, 0), Arena::new());
         queue.set_rate(Rate::from_gbps(1));
         let ids: Vec<_> = (0..2).map(|n| insert(&mut arena, capable(0), n)).collect();
-        assert_eq!(queue.enqueue(arena.hots(), ids[0]), Outcome::QUEUED);
-        assert_eq!(queue.enqueue(arena.hots(), ids[1]), Outcome::rejected(ids[1]));
+        assert_eq!(queue.enqueue(arena.hots(), ids[0]), Enqueued::QUEUED);
+        assert_eq!(queue.enqueue(arena.hots(), ids[1]), Enqueued::rejected(ids[1]));
         assert_eq!(queue.sent_at, 12_000_000, "the second was never sent");
         assert_eq!(queue.pass(&mut Hot { at: 12_000_000, ..data(0) }, 0), Passing::Unmarked);
         assert_eq!(queue.pass(&mut capable(24_000), 0), Passing::Marked);

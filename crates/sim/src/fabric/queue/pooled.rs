@@ -5,7 +5,7 @@
 //! port that sends whenever it has something has `rate` times the time for which it still has to send. So nobody need be told when other
 //! ports have sent something.
 
-use super::{Discipline, Limit, Outcome, Passing, Queue, Setting};
+use super::{Discipline, Enqueued, Limit, Passing, Queue, Setting};
 use crate::engine::arena::{Hot, Movers, NO_PACKET, PacketId};
 use anabranch_transport::{Duration, Rate};
 use std::sync::Arc;
@@ -83,10 +83,10 @@ impl Pooled {
 }
 
 impl Discipline for Pooled {
-    fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Outcome {
+    fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Enqueued {
         let Hot { at, size, .. } = hots[id as usize];
         if !self.pool.admits(self.port, at, size) {
-            return Outcome::rejected(id);
+            return Enqueued::rejected(id);
         }
         let before = self.queue.bytes();
         let outcome = self.queue.enqueue(hots, id);
@@ -167,7 +167,7 @@ mod tests {
     fn fill(port: &mut Pooled, arena: &mut Arena<u32>, at: u64) -> u32 {
         let offer = |_: &u32| {
             let id = insert(arena, Hot { at, ..data(0) }, 0);
-            port.enqueue(arena.hots(), id) == Outcome::QUEUED
+            port.enqueue(arena.hots(), id) == Enqueued::QUEUED
         };
         (0..1000_u32).filter(offer).count() as u32
     }

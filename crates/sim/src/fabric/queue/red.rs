@@ -4,7 +4,7 @@
 //! at random: bursts pass, and a flow's share of the marks or drops is its share of the packets.
 
 use super::drop_tail::DropTail;
-use super::{Discipline, Limit, Outcome, Passing};
+use super::{Discipline, Enqueued, Limit, Passing};
 use crate::engine::arena::{Hot, PacketId, flag};
 use crate::random;
 
@@ -33,7 +33,7 @@ pub struct RedParameters {
 
 /// What becomes of an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+enum RedAction {
     Admit,
     /// Mark it, or drop it where it cannot be marked.
     Mark,
@@ -79,36 +79,36 @@ impl Red {
         }
     }
 
-    fn judge(&mut self) -> Verdict {
+    fn judge(&mut self) -> RedAction {
         let probability = self.probability();
         if probability >= 1.0 {
             self.count = 0;
-            return Verdict::Drop;
+            return RedAction::Drop;
         }
         if self.average < self.parameters.min {
             self.count = -1;
-            return Verdict::Admit;
+            return RedAction::Admit;
         }
         // 1993 §IV: `p_a` = p_b / (1 - count p_b) makes the gaps between marks uniform.
         self.count += 1;
         let spread = 1.0 - self.count as f64 * probability;
         if spread <= 0.0 || self.uniform() < probability / spread {
             self.count = 0;
-            return Verdict::Mark;
+            return RedAction::Mark;
         }
-        Verdict::Admit
+        RedAction::Admit
     }
 
     /// Whether the packet may stay, and whether it was marked.
-    fn apply(&self, verdict: Verdict, hot: &mut Hot) -> (bool, bool) {
+    fn apply(&self, verdict: RedAction, hot: &mut Hot) -> (bool, bool) {
         match verdict {
-            Verdict::Admit => (true, false),
-            Verdict::Mark if self.parameters.mark && hot.has(flag::ECT) => {
+            RedAction::Admit => (true, false),
+            RedAction::Mark if self.parameters.mark && hot.has(flag::ECT) => {
                 let news = !hot.has(flag::CE);
                 hot.flags |= flag::CE;
                 (true, news)
             }
-            Verdict::Mark | Verdict::Drop => (false, false),
+            RedAction::Mark | RedAction::Drop => (false, false),
         }
     }
 }
@@ -128,16 +128,16 @@ fn power(mut x: f64, mut n: u64) -> f64 {
 
 impl Discipline for Red {
     #[inline(never)]
-    fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Outcome {
+    fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Enqueued {
         let length = if self.parameters.in_bytes { self.queue.bytes() as f64 } else { f64::from(self.queue.packets()) };
         self.average += self.parameters.weight * (length - self.average);
         let verdict = self.judge();
         let (stays, marked) = self.apply(verdict, &mut hots[id as usize]);
         if !stays {
-            return Outcome::rejected(id);
+            return Enqueued::rejected(id);
         }
         let outcome = self.queue.enqueue(hots, id);
-        Outcome { marked: marked && outcome == Outcome::QUEUED, ..outcome }
+        Enqueued { marked: marked && outcome == Enqueued::QUEUED, ..outcome }
     }
 
     #[inline(never)]
@@ -257,7 +257,7 @@ mod tests {
         let mut queue = Red::new(parameters, 1);
         for label in 0..600 {
             let id = insert(&mut arena, data(0), label);
-            assert_eq!(queue.enqueue(arena.hots(), id), Outcome::QUEUED);
+            assert_eq!(queue.enqueue(arena.hots(), id), Enqueued::QUEUED);
             if queue.packets() > 100 {
                 queue.dequeue(arena.hots());
             }
@@ -295,7 +295,7 @@ mod tests {
         let rejected: Vec<bool> = (0..5)
             .map(|label| {
                 let id = insert(&mut arena, data(0), label);
-                queue.enqueue(arena.hots(), id) == Outcome::rejected(id)
+                queue.enqueue(arena.hots(), id) == Enqueued::rejected(id)
             })
             .collect();
         // 4500 bytes wait when the fourth arrives.

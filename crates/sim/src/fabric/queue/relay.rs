@@ -6,7 +6,7 @@
 //! next; where both are equally urgent, own packets and those of others take turns.
 
 use super::nic::Nic;
-use super::{Discipline, Outcome, Passing, Queue};
+use super::{Discipline, Enqueued, Passing, Queue};
 use crate::engine::arena::{Hot, Movers, PacketId, flag};
 
 /// A relaying host's queue.
@@ -37,7 +37,7 @@ impl Relay {
 
 impl Discipline for Relay {
     #[inline(never)]
-    fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Outcome {
+    fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Enqueued {
         if hots[id as usize].has(flag::RELAYED) { self.others.enqueue(hots, id) } else { self.own.enqueue(hots, id) }
     }
 
@@ -86,7 +86,7 @@ mod tests {
     }
 
     /// Labels below 100 are the host's own.
-    fn filled(others: Queue, packets: &[(u32, Hot)]) -> (Relay, Arena<u32>, Vec<Outcome>) {
+    fn filled(others: Queue, packets: &[(u32, Hot)]) -> (Relay, Arena<u32>, Vec<Enqueued>) {
         let (mut queue, mut arena) = (Relay::new(others), Arena::new());
         let outcomes = packets
             .iter()
@@ -137,7 +137,7 @@ mod tests {
     fn only_the_packets_of_others_meet_a_limit() {
         let packets: Vec<_> = (1..50).chain(101..106).map(|label| (label, data(0))).collect();
         let (queue, _, outcomes) = filled(mlfq(), &packets);
-        assert!(outcomes[..53].iter().all(|&o| o == Outcome::QUEUED));
+        assert!(outcomes[..53].iter().all(|&o| o == Enqueued::QUEUED));
         assert_ne!(outcomes[53].trimmed, NO_PACKET);
         assert_eq!(queue.packets(), 54);
     }

@@ -6,8 +6,8 @@
 //! packets share the header queue. When that overflows too, the packet is rejected: dropped, or returned to its sender.
 
 use super::bands::Bands;
-use super::{Discipline, Limit, Outcome, Setting};
-use crate::engine::arena::{Hot, Movers, NO_PACKET, PacketId, flag};
+use super::{Discipline, Enqueued, Limit, Setting};
+use crate::engine::arena::{Hot, NO_PACKET, PacketId, flag};
 use crate::random;
 
 /// Serves a header band and data bands, `weight` headers for each data packet while both wait (NDP §3.1: 10:1).
@@ -94,14 +94,14 @@ impl Trim {
 
 impl Discipline for Trim {
     #[inline]
-    fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Outcome {
+    fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Enqueued {
         let hot = hots[id as usize];
         if hot.in_header_band() {
-            return Outcome { rejected: self.enqueue_header(hots, id), ..Outcome::QUEUED };
+            return Enqueued { rejected: self.enqueue_header(hots, id), ..Enqueued::QUEUED };
         }
         if self.data_limit.admits(self.data.packets, self.data.bytes, hot.size) {
             self.data.push(hots, 0, id);
-            return Outcome::QUEUED;
+            return Enqueued::QUEUED;
         }
         let mut victim = id;
         if !self.data.is_empty() && self.heads() {
@@ -109,11 +109,11 @@ impl Discipline for Trim {
             self.data.push(hots, 0, id);
         }
         if !hots[victim as usize].trimmable() {
-            return Outcome::rejected(victim);
+            return Enqueued::rejected(victim);
         }
         cut(&mut hots[victim as usize]);
         let rejected = self.enqueue_header(hots, victim);
-        Outcome { rejected, trimmed: victim, marked: false }
+        Enqueued { rejected, trimmed: victim, marked: false }
     }
 
     #[inline]
@@ -129,25 +129,7 @@ impl Discipline for Trim {
         u8::from(self.headers.is_empty())
     }
 
-    #[inline]
-    fn head(&self) -> PacketId {
-        if self.headers.is_empty() { self.data.head() } else { self.headers.head() }
-    }
-
-    fn move_packets(&mut self, movers: &mut dyn Movers) {
-        self.headers.move_packets(movers);
-        self.data.move_packets(movers);
-    }
-
-    #[inline]
-    fn packets(&self) -> u32 {
-        self.headers.packets + self.data.packets
-    }
-
-    #[inline]
-    fn bytes(&self) -> u64 {
-        self.headers.bytes + self.data.bytes
-    }
+    waiting_in!(headers, data);
 
     fn set(&mut self, setting: Setting) -> bool {
         match setting {
@@ -217,7 +199,7 @@ mod tests {
         let mut arena = Arena::new();
         let mut queue = Trim::new(Limit::Packets(1), Limit::Bytes(100), 10, 1);
         let ids: Vec<_> = (0..3).map(|label| insert(&mut arena, data(0), label)).collect();
-        assert_eq!(queue.enqueue(arena.hots(), ids[0]), Outcome::QUEUED);
+        assert_eq!(queue.enqueue(arena.hots(), ids[0]), Enqueued::QUEUED);
         assert_eq!(queue.enqueue(arena.hots(), ids[1]).rejected, NO_PACKET);
         let outcome = queue.enqueue(arena.hots(), ids[2]);
         assert_ne!(outcome.rejected, NO_PACKET);

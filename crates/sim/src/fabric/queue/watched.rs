@@ -1,7 +1,7 @@
 //! A queue of any discipline whose packets are counted by class and by flow, as a switch counts them for a controller that
 //! polls it. Only ports that a controller watches have one: nothing is counted for nobody.
 
-use super::{Discipline, Outcome, Passing, Queue};
+use super::{Discipline, Enqueued, Passing, Queue};
 use crate::engine::arena::{Hot, NO_PACKET, PacketId, flag};
 use anabranch_transport::Time;
 use std::collections::BTreeMap;
@@ -126,7 +126,7 @@ impl Watched {
 }
 
 impl Discipline for Watched {
-    fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Outcome {
+    fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Enqueued {
         let outcome = self.queue.enqueue(hots, id);
         if outcome.rejected != id {
             self.flow(&hots[id as usize]);

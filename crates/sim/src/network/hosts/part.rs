@@ -18,7 +18,7 @@ impl Hosts {
     /// The hosts of a part, which has no endpoints yet. `part_of` is the part of each node.
     pub(in crate::network) fn part(&self, number: u16, part_of: &Arc<[u16]>) -> Self {
         Self {
-            all: self.all.clone(),
+            random: self.random.clone(),
             interfaces: self.interfaces.clone(),
             endpoints: Vec::new(),
             open_endpoints: 0,
@@ -92,9 +92,9 @@ impl Hosts {
     }
 
     fn swap_hosts(&mut self, parts: &mut [&mut Self], part_of: &[u16]) {
-        for host in 0..self.all.len() {
+        for host in 0..self.random.len() {
             let part = &mut *parts[usize::from(part_of[host])];
-            std::mem::swap(&mut self.all[host], &mut part.all[host]);
+            std::mem::swap(&mut self.random[host], &mut part.random[host]);
             for interface in self.interfaces.of(host as u32) {
                 std::mem::swap(&mut self.interfaces.pulls[interface], &mut part.interfaces.pulls[interface]);
             }

@@ -23,7 +23,7 @@ impl Hosts {
         let paths = paths.max(group.map_or(0, |_| fabric.multicast_trees()));
         let hops = remotes.all().iter().map(|r| routes.hop_count(host, r.host)).max().unwrap_or(0);
         let ends = Ends { source: host, destination: remotes.get(0).host, paths, hops };
-        fabric.schemes().flows(mode, &ends, subflows, &mut self.all[host as usize].random)
+        fabric.schemes().flows(mode, &ends, subflows, &mut self.random[host as usize])
     }
 
     /// Links have failed or recovered: renews the paths of all endpoints, in order of their numbers.

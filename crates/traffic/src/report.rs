@@ -1,18 +1,18 @@
-//! What came of it.
+//! Results of reading: series, and a report on each file.
 
 use crate::series::Series;
 use serde::Serialize;
 
 /// Series and reports.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct Ingested {
     /// One for each series and bin width, the widths in the order they were asked for.
     pub series: Vec<Series>,
     /// One for each file, in the order they were given.
     pub files: Vec<FileReport>,
 }
 
-/// What was in a file.
+/// A report on one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct FileReport {
     /// As it was named in the request.
@@ -23,7 +23,7 @@ pub struct FileReport {
     pub reader: &'static str,
     /// `gzip`, `xz`, `zstd`, or none.
     pub compression: Option<&'static str>,
-    /// What the columns of a table were taken for.
+    /// How the columns of a table were read.
     pub assumed: Option<String>,
     /// Packets, flows, polls or rows.
     pub records: u64,
@@ -53,6 +53,6 @@ pub struct FileReport {
     pub rounded: u64,
     /// Why the file was not read to its end, if that was allowed.
     pub damaged: Option<String>,
-    /// What else is worth knowing.
+    /// Notes for the reader.
     pub notes: Vec<String>,
 }
