@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import re
 import tomllib
-from typing import TYPE_CHECKING
+from dataclasses import fields
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
+import polars as pl
 import pytest
 
+from anabranch.base import bundle
 from anabranch.errors import AnabranchError
 from anabranch.reproduce import prose, record, registry
-from anabranch.reproduce.claims import Measured
+from anabranch.reproduce.claims import Claim, Measured
+from anabranch.reproduce.model import Experiment, Explanation, FigureOf, PanelOf, Paper, Rows, SeriesOf
 from anabranch.reproduce.record import Record
+from anabranch.reproduce.rows import Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from anabranch.reproduce import Experiment
+    from anabranch.results.tables import Tables
 
 SCENARIO = '[fabric]\nk = 4\nrate = "10Gbps"\n\n[[workload]]\nname = "a"\nsessions = 7\n'
 WHOLE = """\
@@ -113,6 +119,7 @@ def test_panels_share_what_their_figure_says_and_cases_fill_a_claim(read: Callab
         ("AVG(fct_ns)", "AVG(fct_ns", "not an SQL expression: AVG(fct_ns", ""),
         ('from = "flows"', 'from = "requests.request"', "has no such function", "did you mean 'requests'?"),
         ('from = "flows"', 'from = "os.system"', "has no such function", ""),
+        ('from = "flows"', 'from = "requests.beside"', "missing a required argument: 'rows'", "it takes"),
         ('explanation = "why"', 'explanation = "wy"', "'wy' is not among the explanations", "did you mean 'why'?"),
         ("load = 0.8, paper", "lod = 0.8, paper", "a case lacks 'load'", ""),
         ("load = 0.8, paper", "load = 0.8, wrd = 1, paper", "'wrd' is neither a key nor in its texts", ""),
@@ -134,6 +141,16 @@ def test_what_does_not_fit_is_refused_with_file_key_and_nearest_name(
     assert re.search(r"experiment\.toml", caught.value.message)
     assert any(part in caught.value.message for part in message.split("|"))
     assert hint in (caught.value.hint or "")
+
+
+def test_what_does_not_fit_the_results_is_named(read: Callable[[str], Experiment]) -> None:
+    results = cast("Tables", SimpleNamespace(flows=pl.DataFrame({"seed": [1], "size_bytes": [5], "fct_ns": [2.0]})))
+    source = Source(read(WHOLE), results)
+    with pytest.raises(AnabranchError, match=r'scdp/one: claim fct-0.5: unable to find column "(load|transport)"'):
+        source.measure(source.experiment.claims[0])
+    unknown = read(WHOLE.replace('from = "flows"', 'from = "flows"\nby = ["sead"]'))
+    with pytest.raises(AnabranchError, match=r'scdp/one: rows.short: unable to find column "sead"'):
+        Source(unknown, results).rows("short")
 
 
 @pytest.fixture
@@ -192,6 +209,13 @@ def test_what_refers_to_nothing_is_an_error(facts: prose.Facts, text: str, messa
     with pytest.raises(AnabranchError, match=re.escape(message)):
         facts.text(text, facts.experiments[0])
     assert facts.told(f"It is {text}.", facts.experiments[0]) == "It is (not recorded)."
+
+
+@pytest.mark.parametrize("kind", [Rows, SeriesOf, PanelOf, FigureOf, Claim, Explanation, Experiment, Paper])
+def test_every_key_is_in_the_reference(kind: type[Any]) -> None:
+    page = (bundle.clone("this test") / "docs/reference/experiments.md").read_text(encoding="utf-8")
+    keys = {one.name.rstrip("_") for one in fields(kind) if not one.metadata.get("derived")}
+    assert {key for key in keys if f"`{key}`" not in page and f"`{key}." not in page} == set()
 
 
 def test_no_number_is_typed_into_an_explanation() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from anabranch.reproduce.rows import TABLES, expression, function
 from anabranch.reproduce.schema import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from anabranch.reproduce.claims import Claim
@@ -56,6 +57,14 @@ class _Check:
             except AnabranchError as error:
                 self.fail(at, error.message, error.hint)
 
+    def call(self, at: str, name: str, arguments: Mapping[str, object]) -> None:
+        """There is such a function, which takes these arguments."""
+        self.there(at, function, name)
+        try:
+            inspect.signature(function(name)).bind(None, **arguments)
+        except TypeError as error:
+            self.fail(at, f"{name}: {error}", f"it takes {inspect.signature(function(name))}")
+
     def known(self, name: str, of: Iterable[str], what: str, at: str) -> None:
         if name not in (of := list(of)):
             self.fail(at, f"{name!r} is not among the {what}", nearest(name, of))
@@ -68,7 +77,7 @@ class _Check:
         for name, of in self.experiment.rows.items():
             at = f"rows.{name}"
             if "." in of.from_:
-                self.there(at, function, of.from_)
+                self.call(at, of.from_, of.with_)
             else:
                 self.source(of.from_, at)
             self.there(at, expression, *of.columns.values(), of.condition, *of.values.values())
@@ -89,7 +98,8 @@ class _Check:
             self.fail(at, "'compare', 'above' and 'below' go together")
         if claim.rows:
             self.source(claim.rows, at)
-        self.there(at, function, claim.function)
+        if claim.function:
+            self.call(at, claim.function, claim.with_)
         self.there(at, expression, claim.value, claim.condition)
         if claim.explanation:
             self.known(claim.explanation, self.experiment.explanation, "explanations", at)

@@ -39,37 +39,9 @@ Verdict = Literal["agrees", "holds", "within", "explained", "unexplained", "quic
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A number that a paper states, and how ours is measured.
+    """A number that a paper states, and how ours is measured: ``docs/reference/experiments.md`` has the keys.
 
-    Attributes
-    ----------
-    key
-        Name in records, unique within its experiment; keep it when the wording changes.
-    statement
-        What the paper says, short.
-    where
-        Section, figure or table.
-    paper
-        The paper's number. A statement without one, that a quantity is at most another, is a ratio bounded by 1.
-    unit
-        Its unit; empty for a plain ratio.
-    relation
-        Whether the paper's number is a value or a bound.
-    tolerance
-        Deviations beyond this share of the paper's number need an explanation. 0: it is to come out exactly, but for
-        rounding in the paper's last digit, and in ours.
-    setting
-        Where one statement is measured under several settings: which. A paper's page then has one row for the
-        statement and a column for each setting.
-    explanation
-        Name of the explanation why ours differs; empty as long as nothing is known.
-    rows, filter, condition, value
-        Ours: an SQL aggregate of these rows, of those of each seed.
-    compare, above, below
-        Not that, but a statistic of some of these rows compared with that of others, seed by seed: their ratio, by how
-        many percent it is raised above 1 or lowered below it, or their difference.
-    function, with_
-        Not rows, but ``module.function`` of `anabranch.reproduce.reductions` and its arguments.
+    A statement without a number, that a quantity is at most another, is a ratio bounded by 1.
     """
 
     key: str

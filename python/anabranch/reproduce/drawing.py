@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from anabranch.errors import AnabranchError
 from anabranch.reproduce.looks import series_of
 from anabranch.reproduce.panels import panel
-from anabranch.reproduce.rows import Source, expression, in_order, spaced, where
-from anabranch.reproduce.schema import nearest
+from anabranch.reproduce.rows import Source, expression, in_order, located, spaced, where
 from anabranch.showing.figures import Axis, Figure, Panel
 
 if TYPE_CHECKING:
@@ -35,6 +33,11 @@ def draw(source: Source) -> tuple[Figure, ...]:
 
 
 def _panels(source: Source, of: PanelOf, listed: Mapping[str, tuple[SeriesOf, ...]]) -> list[Panel]:
+    with located(f"{source.experiment.name}: panel {of.key or of.caption or of.kind}"):
+        return _drawn(source, of, listed)
+
+
+def _drawn(source: Source, of: PanelOf, listed: Mapping[str, tuple[SeriesOf, ...]]) -> list[Panel]:
     frame = source.rows(of.rows).filter(where(of.filter, of.condition))
     if of.seed:
         frame = frame.filter(pl.col("seed") == min(source.results.manifest.seeds))
@@ -46,10 +49,6 @@ def _panels(source: Source, of: PanelOf, listed: Mapping[str, tuple[SeriesOf, ..
 
 
 def _panel(of: PanelOf, frame: pl.DataFrame, listed: Mapping[str, tuple[SeriesOf, ...]], key: str) -> Panel:
-    if of.series not in listed:
-        raise AnabranchError(
-            f"panel {key or of.caption}: no series are called {of.series!r}", hint=nearest(of.series, listed)
-        )
     over = None
     if of.over:
         over = pl.col(of.over) if of.over in frame.columns else expression(of.over)

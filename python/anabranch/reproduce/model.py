@@ -1,7 +1,7 @@
 """What an experiment is, as ``experiment.toml`` says it: rows of its results, figures, claims, and explanations.
 
-``docs/reference/experiments.md`` has every key. Everything here is data: `anabranch.reproduce.rows` makes rows and
-numbers of results, `anabranch.reproduce.drawing` figures, `anabranch.reproduce.claims` judges the numbers.
+``docs/reference/experiments.md`` says what each key means. Everything here is data: `anabranch.reproduce.rows` makes
+rows and numbers of results, `anabranch.reproduce.drawing` figures, `anabranch.reproduce.claims` judges the numbers.
 """
 
 from __future__ import annotations
@@ -23,24 +23,7 @@ Filter = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows of results: where they come from, then the keys in the order in which they apply.
-
-    Attributes
-    ----------
-    from_
-        ``flows``, ``links``, ``series``, ``runs``, a calculated table, other rows, or ``module.function`` of
-        `anabranch.reproduce.reductions`.
-    with_
-        Arguments of the function.
-    columns
-        Columns to add: name to SQL expression.
-    names
-        Column to add: its name to label to what a row has that it names, or to the rows that have these labels already.
-    filter, condition
-        Which rows stay: columns' values, and an SQL condition.
-    by, values
-        One row for each group, with these SQL aggregates.
-    """
+    """Rows of results: where they come from, then the keys in the order in which they apply."""
 
     from_: str
     with_: Mapping[str, object] = field(default_factory=dict)
@@ -54,27 +37,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class SeriesOf:
-    """What a panel compares: transports, the values of a column, or rows with a label and a look.
-
-    Attributes
-    ----------
-    transport
-        A transport, with its look; with `column` one series for each value, in variants of that look.
-    label
-        Name for people; with `column` a pattern for values (``w = {}``).
-    filter
-        Which rows.
-    turn
-        A transport used in another way: 1 for the first variant of its look.
-    column, values, labels, sorted
-        A series for each value of a column: all that occur (in their order, or sorted), or these; their names.
-    look
-        Style of another transport, or number of a free one.
-    apart
-        Free looks to leave to others.
-    ramp
-        Colours in order, for parts of bars.
-    """
+    """What a panel compares: transports, the values of a column, or rows with a label and a look."""
 
     transport: str = ""
     label: str = ""
@@ -94,29 +57,7 @@ PanelKind = Literal["means", "bars", "stacked", "curve", "ranked", "cdf", "ccdf"
 
 @dataclass(frozen=True, slots=True)
 class PanelOf:
-    """A panel of a figure.
-
-    Attributes
-    ----------
-    kind
-        How it is drawn (`anabranch.reproduce.panels`).
-    rows, filter, condition
-        Of which rows.
-    series
-        Name of series that the file lists.
-    value
-        SQL expression: an aggregate of the rows of one seed, or in ``ranked``, ``cdf`` and ``ccdf`` a row's value.
-    over
-        Column or SQL expression of the horizontal axis.
-    x, y
-        Axes: a title, or a table.
-    key, caption
-        Letter and title. ``{column}`` is a value of the rows.
-    each, sorted
-        One panel for each combination of these columns' values, with a letter each of `key`; in their order, or sorted.
-    seed
-        ``first``: of one seed.
-    """
+    """A panel of a figure."""
 
     kind: PanelKind
     rows: str
@@ -149,17 +90,7 @@ ExplanationKind = Literal["measured", "arithmetic", "the paper does not say", "n
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a number differs; every number in `text` is a reference (`anabranch.reproduce.prose`).
-
-    Attributes
-    ----------
-    kind
-        What it rests on. ``not explained``: what was tried and found, which does not settle the matter.
-    text
-        Markdown with references.
-    experiments
-        Those of ours that show it.
-    """
+    """Why a number differs; every number in `text` is a reference (`anabranch.reproduce.prose`)."""
 
     kind: ExplanationKind
     text: str
@@ -192,30 +123,6 @@ class Experiment(Shared):
 
     Attributes
     ----------
-    title
-        What is measured, in a few words.
-    question
-        What the experiment answers.
-    section
-        Where the paper describes it: ``§V-F``.
-    order
-        Its place among the paper's.
-    figures
-        The figures and parts of figures that it makes: ``("13a", "13b")``.
-    figure, claim
-        How they are made, and the numbers that the paper states.
-    quick
-        Settings of ``--quick``, as ``anabranch run`` takes them: the same shape in seconds. ``sweep."KEY"=[...]``
-        replaces the values of a swept key.
-    notes
-        Decisions where the paper is silent, in Markdown; shown with the figures.
-    reference
-        Where it was published, if not in the paper of its name; empty for an experiment of our own.
-    calculate
-        For an experiment that needs no simulation: the function that makes its tables. It has no scenario then, and
-        no quick size.
-    open_ended
-        Whether runs end at ``run.time_limit`` by intention, with sessions that are not finished.
     name, folder
         Paper and folder, as on the command line: ``scdp/fig13``; and where that is.
     """

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import re
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from anabranch.errors import AnabranchError
 from anabranch.reproduce.schema import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from anabranch.reproduce.claims import Claim
     from anabranch.reproduce.model import Experiment, Rows
@@ -47,6 +48,15 @@ def expression(text: str) -> pl.Expr:
         return pl.sql_expr(text)
     except PolarsError as error:
         raise AnabranchError(f"not an SQL expression: {text}: {error}") from error
+
+
+@contextmanager
+def located(at: str) -> Iterator[None]:
+    """Say where an expression did not fit its rows: what Polars says names the columns that there are."""
+    try:
+        yield
+    except PolarsError as error:
+        raise AnabranchError(f"{at}: {error}") from error
 
 
 def where(values: Mapping[str, Any], condition: str = "") -> pl.Expr:
@@ -124,7 +134,8 @@ class Source:
         """Rows by name: a definition, a table of the results, or what a calculation made."""
         defined = self.experiment.rows
         if name not in self.made:
-            self.made[name] = self._define(defined[name]) if name in defined else self._table(name)
+            with located(f"{self.experiment.name}: rows.{name}"):
+                self.made[name] = self._define(defined[name]) if name in defined else self._table(name)
         return self.made[name]
 
     def _table(self, name: str) -> pl.DataFrame:
@@ -141,15 +152,17 @@ class Source:
 
     def _define(self, rows: Rows) -> pl.DataFrame:
         frame = function(rows.from_)(self, **rows.with_) if "." in rows.from_ else self.rows(rows.from_)
-        for name, text in rows.columns.items():
-            frame = frame.with_columns(expression(text).alias(name))
+        for column, text in rows.columns.items():
+            frame = frame.with_columns(expression(text).alias(column))
         for column, labels in rows.names.items():
             frame = frame.with_columns(_named(self._labels(column, labels)).alias(column))
         frame = frame.filter(where(rows.filter, rows.condition))
         if not rows.by:
             return frame
-        values = [expression(text).alias(name) for name, text in rows.values.items()]
-        return frame.group_by([name for name in rows.by if name in frame.columns], maintain_order=True).agg(values)
+        values = [expression(text).alias(column) for column, text in rows.values.items()]
+        # Keys of the scenario are columns only where they are swept.
+        by = [column for column in rows.by if "." not in column or column in frame.columns]
+        return frame.group_by(by, maintain_order=True).agg(values)
 
     def _labels(self, column: str, labels: Mapping[str, Mapping[str, object]] | str) -> Mapping[str, Any]:
         """Labels of a column; those that other rows have, by their name."""
@@ -157,6 +170,10 @@ class Source:
 
     def measure(self, claim: Claim) -> dict[int, float]:
         """A claim's number: seed to value; empty where the experiment did not measure it."""
+        with located(f"{self.experiment.name}: claim {claim.key}"):
+            return self._measure(claim)
+
+    def _measure(self, claim: Claim) -> dict[int, float]:
         if claim.function:
             found: dict[int, float] = function(claim.function)(self, **claim.with_)
             return found

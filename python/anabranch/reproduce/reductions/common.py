@@ -30,9 +30,8 @@ def against(
         With which rows they are compared; and which.
     """
     frame = source.rows(rows)
-    keys = [name for name in by if name in frame.columns]
-    theirs = frame.filter(where(base)).select(*keys, pl.col(value).alias("base"))
-    mine = frame.filter(where(only)).join(theirs, on=keys, maintain_order="left")
+    theirs = frame.filter(where(base)).select(*by, pl.col(value).alias("base"))
+    mine = frame.filter(where(only)).join(theirs, on=list(by), maintain_order="left")
     return mine.filter(pl.col("base") != 0).with_columns((pl.col(value) / pl.col("base")).alias("ratio"))
 
 
