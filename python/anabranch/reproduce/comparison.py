@@ -311,6 +311,10 @@ def problems(root: Path, experiments: Sequence[Experiment], records: Mapping[str
         record = records.get(experiment.name)
         if record is None:
             continue
+        known = {one.name for one in facts.experiments}
+        for name in _used(experiment):
+            unknown = set(experiment.explanation[name].experiments) - known
+            found += [f"{experiment.name}: explanation {name}: no experiment is called {one!r}" for one in unknown]
         for text in (experiment.notes, *(experiment.explanation[name].text for name in _used(experiment))):
             try:
                 facts.text(text, experiment)
