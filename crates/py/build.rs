@@ -1,12 +1,12 @@
 //! Puts what a wheel needs besides code below `OUT_DIR`, from where `[tool.maturin] include` takes it: the scenarios, and
-//! the recorded times of the papers' experiments. The folders are as in the repository. Tells the code a hash of the sources
+//! the records of the papers' experiments. The folders are as in the repository. Tells the code a hash of the sources
 //! that decide what a run gives, by which machines that share a sweep know that they have the same simulator.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 /// Folder of the repository, and the end of the names of the files that go into the wheel.
-const SHARED: &[(&str, &str)] = &[("scenarios", ""), ("docs/fidelity/data", ".cost.json")];
+const SHARED: &[(&str, &str)] = &[("scenarios", ""), ("docs/fidelity/data", ".json")];
 
 /// What decides the bytes of results: its sources, whatever machine they are compiled on.
 const SOURCES: &[&str] = &["raptorq", "transport", "sim", "results", "py"];

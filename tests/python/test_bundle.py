@@ -32,8 +32,10 @@ def test_an_editable_install_finds_its_clone(tmp_path: Path, monkeypatch: pytest
     monkeypatch.chdir(tmp_path)
     assert bundle.find(bundle.DEMO) == ROOT / bundle.DEMO
     assert bundle.clone("this test") == ROOT
-    assert bundle.scenario(Path("scenarios/scdp/fig13.toml")) == ROOT / "scenarios/scdp/fig13.toml"
-    assert set(bundle.scenarios()) == {str(file.relative_to(ROOT)) for file in ROOT.glob("scenarios/*/*.toml")}
+    assert bundle.scenario(Path("scenarios/scdp/fig13/fig13.toml")) == ROOT / "scenarios/scdp/fig13/fig13.toml"
+    assert set(bundle.scenarios()) == {
+        str(file.relative_to(ROOT)) for file in ROOT.glob("scenarios/**/*.toml") if file.name not in bundle.ABOUT
+    }
 
 
 def test_a_package_has_its_own(installed: Path) -> None:
@@ -55,9 +57,10 @@ def test_only_our_scenarios_are_found_elsewhere(installed: Path, name: str) -> N
 
 
 def test_what_is_missing_is_named(installed: Path) -> None:
-    with pytest.raises(AnabranchError, match=re.escape(f"scenarios/scdp/fig13.toml is not here: neither below the "
-                                                       f"working directory nor in {installed}")):  # fmt: skip
-        bundle.find("scenarios/scdp/fig13.toml")
+    name = "scenarios/scdp/fig13/fig13.toml"
+    message = f"{name} is not here: neither below the working directory nor in {installed}"
+    with pytest.raises(AnabranchError, match=re.escape(message)):
+        bundle.find(name)
 
 
 @pytest.mark.parametrize("argv", [("--record", "scdp/fig13"), ("--record",), ("--check",)], ids=" ".join)

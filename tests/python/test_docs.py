@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 import fixtures
 import pytest
 
-from anabranch.reproduce import Experiment, runner
+from anabranch.reproduce import comparison, registry, runner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,18 +70,19 @@ def test_c_about_the_codec_is_in_its_example() -> None:
 
 def test_the_example_of_an_experiment_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = ROOT / "docs/how-to/add-an-experiment.md"
-    (scenario,) = blocks(page, "toml")
-    (tmp_path / "scenarios/scdp").mkdir(parents=True)
-    (tmp_path / "scenarios/scdp/fig99.toml").write_text(scenario)
+    folder = tmp_path / "scenarios/scdp/fig99"
+    folder.mkdir(parents=True)
+    shutil.copy(ROOT / "scenarios/scdp/paper.toml", folder.parent)
+    for name, text in zip(("fig99.toml", "experiment.toml"), blocks(page, "toml"), strict=True):
+        (folder / name).write_text(text)
     monkeypatch.chdir(tmp_path)
-    namespace: dict[str, object] = {}
-    exec(next(blocks(page, "python")), namespace)
-    experiment = namespace["EXPERIMENT"]
-    assert isinstance(experiment, Experiment)
+    (experiment,) = registry.find(["scdp"])
     job = runner.prepare(experiment, tmp_path / "out", quick=True)
     outcome = runner.finish(job, runner.run(job))
     assert [panel.data.is_empty() for figure in outcome.figures for panel in figure.panels] == [False, False]
-    assert outcome.record.claims["large"].mean == pytest.approx(0.6, abs=0.35)
+    told = comparison.rows([experiment], {"scdp/fig99": outcome.record})[0].explanation
+    assert "0.957 Gbps are the most; the paper's 0.900 Gbps leave 0.057" in " ".join(told.split())
+    assert outcome.record.claims["large-scdp"].mean == pytest.approx(0.6, abs=0.35)
 
 
 def test_the_tutorials_scenario_is_toml() -> None:

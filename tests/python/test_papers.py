@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from anabranch.reproduce import registry
-from anabranch.reproduce.papers import PAPERS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +24,7 @@ def reproduce(out: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.papers
-@pytest.mark.parametrize("paper", [paper.name for paper in PAPERS])
+@pytest.mark.parametrize("paper", [paper.name for paper in registry.papers()])
 def test_all_of_a_paper_is_reproduced(paper: str, tmp_path: Path) -> None:
     done = reproduce(tmp_path, paper, "--all")
     assert done.returncode == 0, done.stderr[-4000:]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import sys
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,29 +17,12 @@ from typer.testing import CliRunner, Result
 from anabranch import codec
 from anabranch.cli import app, progress
 from anabranch.errors import AnabranchError
-from anabranch.reproduce import (
-    Axis,
-    Claim,
-    Experiment,
-    Figure,
-    Panel,
-    by_seed,
-    calculated,
-    comparison,
-    estimate,
-    means,
-    pages,
-    record,
-    registry,
-    requests,
-    runner,
-)
-from anabranch.reproduce.panels import transports
-from anabranch.reproduce.papers import PAPERS
+from anabranch.reproduce import Experiment, age, comparison, estimate, pages, record, registry, runner
+from anabranch.reproduce.rows import REDUCTIONS
 from anabranch.running import plan as planning
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from anabranch.results.tables import Tables
 
@@ -67,42 +52,82 @@ sessions = 4
 "transport.scdp.initial_window" = [2, 12]
 """
 WINDOW = "transport.scdp.initial_window"
+PAPERS = ["scdp", "ndp", "joy", "song"]
 
 
-def draw(results: Tables) -> tuple[Figure, ...]:
-    sessions, axis = requests(results), Axis("goodput (Gbps)")
-    value = pl.col("goodput_bps").mean() / 1e9
-    panel = means(sessions, transports("scdp"), value, over=WINDOW, x=Axis("window"), y=axis, key="a")
-    return (Figure("99", "Toy", (panel,)),)
+ABOUT = f"""\
+title = "A toy"
+question = "Does it run?"
+section = "§0"
+order = 1
+figures = ["99a"]
+quick = ["workload.sessions.sessions=2", 'sweep."{WINDOW}"=[4, 12]']
 
+[rows.sessions]
+from = "requests.requests"
 
-def goodput(results: Tables) -> Mapping[int, float]:
-    return by_seed(requests(results).filter(pl.col(WINDOW) == 12), pl.col("goodput_bps").mean() / 1e9)
+[series]
+scdp = [{{ transport = "scdp" }}]
 
+[[figure]]
+number = "99"
+caption = "Toy"
+kind = "means"
+rows = "sessions"
+series = "scdp"
+value = "AVG(goodput_bps) / 1e9"
+over = "{WINDOW}"
+key = "a"
+x = "window"
+y = "goodput (Gbps)"
 
-EXPERIMENT = Experiment(
-    name="scdp/toy",
-    title="A toy",
-    question="Does it run?",
-    section="§0",
-    figures=("99a",),
-    draw=draw,
-    claims=(Claim("goodput", "mean goodput", "§0, Fig. 99", 0.5, "Gbps", goodput),),
-    quick=("workload.sessions.sessions=2", f'sweep."{WINDOW}"=[4, 12]'),
+[[claim]]
+key = "goodput"
+statement = "mean goodput"
+where = "§0, Fig. 99"
+paper = 0.5
+unit = "Gbps"
+rows = "sessions"
+filter = {{ "{WINDOW}" = 12 }}
+value = "AVG(goodput_bps) / 1e9"
+"""
+EXPLAINED = (
+    ABOUT
+    + """\
+explanation = "fast"
+
+[explanation.fast]
+kind = "arithmetic"
+text = "Toys are {= 4 / 2|.0f} times as fast."
+"""
 )
+
+
+def write(root: Path) -> None:
+    """The files of one small experiment, and of the papers."""
+    for order, paper in enumerate(PAPERS):
+        folder = root / "scenarios" / paper
+        folder.mkdir(parents=True)
+        (folder / "paper.toml").write_text(f'order = {order}\nshort = "{paper}"\nreference = "A: {paper}"\n')
+    folder = root / "scenarios/scdp/toy"
+    folder.mkdir()
+    (folder / "toy.toml").write_text(TOY)
+    (folder / "experiment.toml").write_text(ABOUT)
+
+
+def toy() -> Experiment:
+    return registry.find(["scdp/toy"])[0]
 
 
 @pytest.fixture
 def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A repository with one small experiment."""
-    (tmp_path / "scenarios/scdp").mkdir(parents=True)
-    (tmp_path / "scenarios/scdp/toy.toml").write_text(TOY)
+    write(tmp_path)
     for paper in PAPERS:
-        page = tmp_path / comparison.PAGE.format(paper.name)
+        page = tmp_path / comparison.PAGE.format(paper)
         page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(f"# {paper.short}\n\n{comparison.BEGIN}\n{comparison.END}\n")
+        page.write_text(f"# {paper}\n\n{comparison.BEGIN}\n{comparison.END}\n")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(registry, "EXPERIMENTS", (EXPERIMENT,))
     monkeypatch.setattr(estimate, "calibrate", lambda: 1e6)
     return tmp_path
 
@@ -115,12 +140,12 @@ def invoke(*arguments: str) -> Result:
 
 
 def test_names_are_unique_and_of_a_paper() -> None:
-    names = [one.name for one in registry.EXPERIMENTS]
+    names = [one.name for one in registry.experiments()]
     assert len(names) == len(set(names))
-    assert {one.paper for one in registry.EXPERIMENTS} <= {paper.name for paper in PAPERS}
+    assert [paper.name for paper in registry.papers()] == PAPERS
 
 
-SIMULATED = [one for one in registry.EXPERIMENTS if not one.calculate]
+SIMULATED = [one for one in registry.experiments() if not one.calculate]
 
 
 @pytest.mark.parametrize("experiment", SIMULATED, ids=lambda one: one.name)
@@ -205,7 +230,7 @@ def test_finished_runs_are_kept(lab: Path) -> None:
 
 def test_another_scenario_is_run_again(lab: Path) -> None:
     assert invoke("scdp/toy", "--seeds", "1").exit_code == 0
-    file = lab / "scenarios/scdp/toy.toml"
+    file = lab / "scenarios/scdp/toy/toy.toml"
     file.write_text(TOY.replace("[2, 12]", "[2, 8, 12]"))
     assert "1 runs to do, 2 are there already" in invoke("scdp/toy", "--seeds", "1").stderr
     file.write_text(TOY.replace('"1MB"', '"2MB"'))
@@ -214,7 +239,9 @@ def test_another_scenario_is_run_again(lab: Path) -> None:
 
 def test_an_interruption_keeps_finished_runs(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Slow enough that the question comes between the first run's end and the last one's.
-    (lab / "scenarios/scdp/toy.toml").write_text(TOY.replace('"1MB"', '"100MB"').replace("[2, 12]", "[2, 4, 8, 12]"))
+    (lab / "scenarios/scdp/toy/toy.toml").write_text(
+        TOY.replace('"1MB"', '"100MB"').replace("[2, 12]", "[2, 4, 8, 12]")
+    )
 
     def interrupted(start: Any, console: Any, **_more: Any) -> tuple[Tables, int, None]:  # noqa: ANN401, ARG001
         return start(lambda state: state["runs_done"] < 1), 130, None
@@ -224,7 +251,7 @@ def test_an_interruption_keeps_finished_runs(lab: Path, monkeypatch: pytest.Monk
     assert result.exit_code == 130
     assert "the same command runs the others" in result.stderr
     assert not (lab / "out/reproduce/scdp/toy/report.html").exists()
-    job = runner.prepare(EXPERIMENT, lab / "out/reproduce")
+    job = runner.prepare(toy(), lab / "out/reproduce")
     missing = job.missing()
     assert 0 < len(missing) < 8
     told: list[int] = []
@@ -239,8 +266,8 @@ def test_an_interruption_keeps_finished_runs(lab: Path, monkeypatch: pytest.Monk
     first, second, *others = results.manifest.runs
     late, stalled = replace(first, status="time_limit"), replace(second, status="stalled")
     manifest = replace(results.manifest, runs=(late, stalled, *others))
-    assert EXPERIMENT.incomplete(manifest) == (late, stalled)
-    assert replace(EXPERIMENT, open_ended=True).incomplete(manifest) == (stalled,)
+    assert toy().incomplete(manifest) == (late, stalled)
+    assert replace(toy(), open_ended=True).incomplete(manifest) == (stalled,)
     with pytest.raises(AnabranchError, match="1 of 8 runs are missing"):
         runner.finish(job, _without_one(results, lab))
 
@@ -256,7 +283,7 @@ def _without_one(results: Tables, folder: Path) -> Tables:
 
 def test_a_decode_table_is_used_said_and_kept_apart(lab: Path) -> None:
     codec.bench(source_symbols=[1, 100], quick=True).write(lab / "my table.json")
-    default = {run.hash for run in runner.prepare(EXPERIMENT, lab, quick=True).plan.runs}
+    default = {run.hash for run in runner.prepare(toy(), lab, quick=True).plan.runs}
     for table, folder in (("measured", "decode-measured"), ("my table.json", "decode-my table")):
         result = invoke("scdp/toy", "--quick", "--decode-table", table)
         assert result.exit_code == 0, result.stderr
@@ -268,16 +295,16 @@ def test_a_decode_table_is_used_said_and_kept_apart(lab: Path) -> None:
         assert manifest["command"][-2:] == ["--decode-table", table]
         page = (home / "scdp/toy-quick/report.html").read_text()
         assert (
-            f"decode latency of SCDP&#39;s blocks: table &#34;{'' if table in codec.TABLES else '../../'}{table}"
+            f"decode latency of SCDP&#39;s blocks: table &#34;{'' if table in codec.TABLES else '../../../'}{table}"
             in page
         )
     assert not (lab / "out/reproduce/scdp").exists()
     # The table counts by its content.
-    job = runner.prepare(EXPERIMENT, lab / "out/reproduce/decode-my table", quick=True, decode_table="my table.json")
+    job = runner.prepare(toy(), lab / "out/reproduce/decode-my table", quick=True, decode_table="my table.json")
     assert job.missing() == []
     file = lab / "my table.json"
     file.write_text(file.read_text() + "\n")
-    job = runner.prepare(EXPERIMENT, lab / "out/reproduce/decode-my table", quick=True, decode_table="my table.json")
+    job = runner.prepare(toy(), lab / "out/reproduce/decode-my table", quick=True, decode_table="my table.json")
     assert len(job.missing()) == len(job.plan.runs)
 
 
@@ -289,7 +316,7 @@ def test_a_decode_table_is_used_said_and_kept_apart(lab: Path) -> None:
     ],
 )
 def test_experiments_without_a_decoder_to_choose_are_left_out(lab: Path, sweep: str, why: str) -> None:
-    (lab / "scenarios/scdp/toy.toml").write_text(TOY + sweep + "\n")
+    (lab / "scenarios/scdp/toy/toy.toml").write_text(TOY + sweep + "\n")
     result = invoke("scdp/toy", "--quick", "--decode-table", "measured")
     assert result.exit_code == 2
     assert f"scdp/toy: left out: {why}" in result.stderr
@@ -311,7 +338,7 @@ def test_the_list_says_runs_and_time(lab: Path) -> None:
     assert result.exit_code == 0
     (row,) = [line for line in result.stdout.splitlines() if "scdp/toy" in line]
     assert row.split() == ["scdp/toy", "99a", "A", "toy", "4", "1", "s"]
-    (lab / "scenarios/scdp/toy.toml").write_text(TOY.replace("hosts", "hostss"))
+    (lab / "scenarios/scdp/toy/toy.toml").write_text(TOY.replace("hosts", "hostss"))
     result = invoke("--list")
     assert result.exit_code == 0
     assert "cannot be planned" in result.stdout
@@ -362,7 +389,7 @@ def test_recording_writes_record_costs_and_tables(lab: Path) -> None:
     assert "(estimated from recorded times)" in invoke("scdp/toy", "--fresh").stderr
 
 
-def test_the_check_fails_for_what_is_unexplained(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_check_fails_for_what_is_unexplained(lab: Path) -> None:
     assert invoke("--record").exit_code == 0
     assert invoke("--check").exit_code == 0
     assert invoke("scdp/toy", "--record").exit_code == 0
@@ -371,48 +398,95 @@ def test_the_check_fails_for_what_is_unexplained(lab: Path, monkeypatch: pytest.
     assert "scdp/toy, goodput: " in result.stdout
     assert "unexplained" in result.stdout
 
-    explained = replace(EXPERIMENT.claims[0], explanation="Toys are fast.")
-    monkeypatch.setattr(registry, "EXPERIMENTS", (replace(EXPERIMENT, claims=(explained,)),))
+    (lab / "scenarios/scdp/toy/experiment.toml").write_text(EXPLAINED)
+    registry.load.cache_clear()
     assert invoke("--check").exit_code == 1  # the page is that of the older definition
     assert invoke("--record").exit_code == 0
-    assert "Toys are fast." in (lab / "docs/fidelity/scdp.md").read_text()
+    assert "Toys are 2 times as fast." in (lab / "docs/fidelity/scdp.md").read_text()
     assert invoke("--check").exit_code == 0
 
 
-def calculation(value: float, tolerance: float = 0.0) -> Experiment:
-    """An experiment without a simulation, of which the paper says 16/3."""
-
-    def drawn(results: Tables) -> tuple[Figure, ...]:
-        data = calculated.table(results, "loads").with_columns(
-            pl.lit("NDP").alias("series"), pl.lit(None, pl.Float64).alias("low"), pl.lit(None, pl.Float64).alias("high")
-        )
-        panel = Panel("", "", "bars", data, Axis("level"), Axis("load"), transports("ndp"))
-        return (Figure("98", "Loads", (panel,)),)
-
-    return Experiment(
-        name="scdp/sum",
-        title="A sum",
-        question="Is it right?",
-        section="§0",
-        figures=("98",),
-        draw=drawn,
-        claims=(
-            Claim(
-                "load",
-                "load of a core switch",
-                "§0",
-                16 / 3,
-                "",
-                lambda results: {0: calculated.table(results, "loads")["y"][0]},
-                tolerance=tolerance,
-            ),
-        ),
-        calculate=lambda: {"loads": pl.DataFrame({"x": ["core"], "y": [value]})},
-    )
+def test_the_check_says_what_is_old_single_or_not_recorded(lab: Path) -> None:
+    about = lab / "scenarios/scdp/toy/experiment.toml"
+    about.write_text(EXPLAINED.replace("{= 4 / 2|.0f}", "{once:2.5}"))
+    source = lab / age.SOURCE
+    source.parent.mkdir(parents=True)
+    source.write_text("pub const MODEL: u32 = 9999;")
+    assert invoke("scdp/toy", "--record", "--seeds", "1").exit_code == 0
+    result = invoke("--check")
+    assert "remark: scdp/toy: older than the model: recorded with version" in result.stderr
+    assert "remark: scdp/toy: one seed: goodput" in result.stderr
+    assert "remark: scdp/toy: explanation fast: measured once, not recorded: 2.5" in result.stderr
+    # Nothing is invented for a record that says neither its model nor its commit.
+    file = record.path(lab, "scdp/toy")
+    kept = record.read(file)
+    assert kept is not None
+    record.write(file, replace(kept, model=None, commit=None))
+    assert "recorded before commits and models were kept" in invoke("--check").stderr
+    # A reference to what is not there fails.
+    about.write_text(EXPLAINED.replace("{= 4 / 2|.0f}", "{claim:fast}") + 'experiments = ["scdp/tay"]\n')
+    registry.load.cache_clear()
+    result = invoke("--check")
+    assert result.exit_code == 1
+    assert "scdp/toy: {claim:fast}: no claim is called 'fast'" in result.stdout
+    assert "scdp/toy: explanation fast: no experiment is called 'scdp/tay'" in result.stdout
 
 
-def test_a_calculation_needs_no_scenario_and_comes_out_exactly(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "EXPERIMENTS", (calculation(16 / 3),))
+SUM = """\
+title = "A sum"
+question = "Is it right?"
+section = "§0"
+order = 1
+figures = ["98"]
+calculate = "sums.loads"
+
+[series]
+ndp = [{ column = "what" }]
+
+[[figure]]
+number = "98"
+caption = "Loads"
+kind = "bars"
+rows = "loads"
+series = "ndp"
+value = "FIRST(y)"
+over = "x"
+
+[[claim]]
+key = "load"
+statement = "load of a core switch"
+where = "§0"
+paper = 5.333333333333333
+tolerance = 0.0
+rows = "loads"
+value = "FIRST(y)"
+"""
+
+
+@pytest.fixture
+def calculation(lab: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[float, float], None]:
+    """Makes an experiment without a simulation, of which the paper says 16/3."""
+
+    def make(value: float, tolerance: float) -> None:
+        def loads() -> dict[str, pl.DataFrame]:
+            return {"loads": pl.DataFrame({"x": ["core"], "y": [value], "what": ["NDP"]})}
+
+        module = ModuleType(f"{REDUCTIONS}.sums")
+        loads.__module__ = module.__name__
+        module.loads = loads  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        shutil.rmtree(lab / "scenarios/scdp/toy")
+        folder = lab / "scenarios/scdp/sum"
+        folder.mkdir()
+        (folder / "experiment.toml").write_text(SUM.replace("tolerance = 0.0", f"tolerance = {tolerance}"))
+
+    return make
+
+
+def test_a_calculation_needs_no_scenario_and_comes_out_exactly(
+    lab: Path, calculation: Callable[[float, float], None]
+) -> None:
+    calculation(16 / 3, 0.0)
     # It has one size.
     result = invoke("scdp/sum", "--quick", "--record")
     assert result.exit_code == 0
@@ -431,9 +505,9 @@ def test_a_calculation_needs_no_scenario_and_comes_out_exactly(lab: Path, monkey
 
 @pytest.mark.parametrize(("tolerance", "problems"), [(0.0, 1), (0.001, 0)])
 def test_a_calculation_that_is_not_exact_is_unexplained(
-    lab: Path, monkeypatch: pytest.MonkeyPatch, tolerance: float, problems: int
+    lab: Path, calculation: Callable[[float, float], None], tolerance: float, problems: int
 ) -> None:
-    monkeypatch.setattr(registry, "EXPERIMENTS", (calculation(5.333, tolerance),))
+    calculation(5.333, tolerance)
     assert invoke("scdp/sum", "--record").exit_code == 0
     assert invoke("--check").exit_code == problems
     said = "**unexplained**" if problems else "within 0.1 %"
@@ -446,8 +520,8 @@ def test_the_pages_are_those_that_the_records_make() -> None:
 
 
 def test_every_record_is_of_an_experiment() -> None:
-    known = {record.path(ROOT, one.name) for one in registry.EXPERIMENTS}
-    known |= {record.cost_path(ROOT, one.name) for one in registry.EXPERIMENTS}
+    known = {record.path(ROOT, one.name) for one in registry.experiments()}
+    known |= {record.cost_path(ROOT, one.name) for one in registry.experiments()}
     found = set((ROOT / "docs/fidelity/data").glob("*/*.json"))
     assert found <= known
 
@@ -490,13 +564,11 @@ def test_calibration_measures_something() -> None:
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("page")
-    (folder / "scenarios/scdp").mkdir(parents=True)
-    (folder / "scenarios/scdp/toy.toml").write_text(TOY)
+    write(folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        job = runner.prepare(EXPERIMENT, folder / "out")
+        job = runner.prepare(toy(), folder / "out")
         outcome = runner.finish(job, runner.run(job))
-        patch.setattr(registry, "EXPERIMENTS", (EXPERIMENT,))
         pages.write(outcome)
         yield pages.write_index(folder / "out")
 

@@ -10,19 +10,9 @@ import polars as pl
 import pytest
 
 from anabranch.base import bundle
-from anabranch.reproduce import record, registry, requests, runner
-from anabranch.reproduce.experiments import (
-    common,
-    incast,
-    models,
-    ndp_ecmp,
-    ndp_short_flows,
-    published,
-    realistic,
-    sharing,
-    storage,
-    unnecessary,
-)
+from anabranch.reproduce import record, registry, runner
+from anabranch.reproduce.reductions import fabric
+from anabranch.reproduce.rows import Source
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,56 +45,64 @@ def test_every_figure_of_the_papers_has_one_experiment(paper: str, figures: list
     assert set(figures) <= set(made)
 
 
-@pytest.mark.parametrize("experiment", registry.EXPERIMENTS, ids=lambda experiment: experiment.name)
+@pytest.mark.parametrize("experiment", registry.experiments(), ids=lambda experiment: experiment.name)
 def test_an_experiment_says_what_it_is(experiment: Experiment) -> None:
     assert experiment.question.endswith("?")
     # Either a scenario in two sizes or a calculation.
     if not experiment.calculate:
         assert registry.scenario(experiment).is_file()
-        assert experiment.quick
-    keys = [claim.key for claim in experiment.claims]
-    assert len(keys) == len(set(keys))
     assert all(claim.where and claim.says for claim in experiment.claims)
 
 
-CALCULATED = [one for one in registry.EXPERIMENTS if one.calculate]
+CALCULATED = [one for one in registry.experiments() if one.calculate]
 
 
 @pytest.mark.parametrize("experiment", CALCULATED, ids=lambda experiment: experiment.name)
 def test_a_calculation_gives_what_its_record_says(experiment: Experiment, tmp_path: Path) -> None:
     job = runner.prepare(experiment, tmp_path)
-    made = record.make(experiment, runner.run(job), (), quick=False).as_json()
+    made = record.make(Source(experiment, runner.run(job)), (), quick=False).as_json()
     kept = record.read(record.path(bundle.clone("this test"), experiment.name))
     assert kept is not None
     assert kept.as_json()["claims"] == made["claims"]
 
 
+def named(name: str) -> Experiment:
+    """An experiment by its name."""
+    return registry.find([name])[0]
+
+
+def measure(name: str, key: str, results: Tables) -> dict[int, float]:
+    """A claim's number by seed."""
+    (claim,) = (claim for claim in named(name).claims if claim.key == key)
+    return Source(named(name), results).measure(claim)
+
+
 @pytest.mark.parametrize(
-    ("experiment", "keys", "names"),
-    [
-        (models.MODEL_STEPS, models.KEYS, models.STEPS),
-        (published.PUBLISHED, published.KEYS, published.SETTINGS),
-    ],
-    ids=["models", "published"],
+    ("name", "rows", "column"), [("scdp/models", "steps", "step"), ("scdp/published", "sessions", "settings")]
 )
-def test_every_point_of_a_sweep_has_its_name(
-    experiment: Experiment, keys: tuple[str, ...], names: dict[tuple[object, ...], str]
-) -> None:
-    sweep = tomllib.loads(registry.scenario(experiment).read_text("utf-8"))["sweep"]
+def test_every_point_of_a_sweep_has_its_name(name: str, rows: str, column: str) -> None:
+    labels = named(name).rows[rows].names[column]
+    assert not isinstance(labels, str)
+    keys = [*next(iter(labels.values()))]
+    sweep = tomllib.loads(registry.scenario(named(name)).read_text("utf-8"))["sweep"]
     # In the order of the scenario, which is that of the bars.
-    assert [tuple(point) for point in sweep[", ".join(keys)]] == list(names)
-    assert len(set(names.values())) == len(names)
+    (points,) = (points for swept, points in sweep.items() if set(swept.split(", ")) == set(keys))
+    (order,) = (swept.split(", ") for swept in sweep if set(swept.split(", ")) == set(keys))
+    assert [dict(zip(order, point, strict=True)) for point in points] == list(labels.values())
 
 
 def test_the_quick_requests_are_those_of_the_scenario_for_fewer_hosts() -> None:
-    sweep = tomllib.loads(registry.scenario(published.PUBLISHED).read_text("utf-8"))["sweep"][published.REQUESTS]
-    (rows,) = tomllib.loads(published.quick_requests())["sweep"].values()
-    rate = published.REQUESTS.split(", ").index("workload.requests.arrivals.rate")
+    experiment = named("scdp/published")
+    (setting,) = (setting for setting in experiment.quick if setting.startswith("sweep."))
+    ((keys, rows),) = tomllib.loads(setting)["sweep"].items()
+    sweep = tomllib.loads(registry.scenario(experiment).read_text("utf-8"))["sweep"][keys]
+    rate = keys.split(", ").index("workload.requests.arrivals.rate")
     for row, full in zip(rows, sweep, strict=True):
         assert [*row[:rate], *row[rate + 1 :]] == [*full[:rate], *full[rate + 1 :]]
         assert row[rate] / 54 == pytest.approx(full[rate] / 250)
 
 
+WAY, RATE, BLOCKS = (f"workload.requests.{key}" for key in ("fallback", "arrivals.rate", "placement.blocks"))
 FLOW: dict[str, Any] = {
     "run": "p000-s1",
     "seed": 1,
@@ -160,7 +158,7 @@ def test_a_request_is_complete_when_its_last_part_is() -> None:
         # A part that never arrives.
         *({"request": 3, "session": 7 + part, "end_ns": end} for part, end in enumerate((2e6, None))),
     )
-    table = requests(results).sort("request")
+    table = Source(named("scdp/fig05"), results).rows("requests").sort("request")
     assert table["size_bytes"].to_list() == [900_000, 1_000_000, 1_000_000, 2_000_000]
     assert table["fct_ns"].to_list() == [9e6, 10e6, 16e6, None]
     assert table["goodput_bps"].to_list() == [0.8e9, 0.8e9, 0.5e9, None]
@@ -179,13 +177,14 @@ def written(
             "transport": transport,
             "size_bytes": size,
             "end_ns": None if goodput is None else 8 * size / goodput,
-            storage.WAY: way,
-            common.RATE: rate,
+            WAY: way,
+            RATE: rate,
         }
         for turn, goodput in enumerate(goodputs)
     ]
 
 
+BACKGROUND = {"background": True, "workload": "background", WAY: "multi-unicast"}
 WRITES = flows(
     *written("scdp", "multi-unicast", 2000, 0.95, 0.92, 0.7, None),
     *written("scdp", "multi-unicast", 4000, 0.6, 0.6),
@@ -198,43 +197,40 @@ WRITES = flows(
     *written("ndp+", "daisy-chain", 2000, 0.5, 0.5),
     *written("ndp+", "multi-unicast", 4000, 0.36, 0.36),
     *written("ndp+", "daisy-chain", 4000, 0.2, 0.2),
-    {"run": "scdp multi-unicast 4000 4000000", "background": True, "workload": "background", "goodput_bps": 0.3e9},
-    {"run": "scdp multi-unicast 2000 1000000", "background": True, "workload": "background", "goodput_bps": 0.9e9},
-    keys=(storage.WAY, common.RATE),
+    BACKGROUND | {"run": "scdp multi-unicast 4000 4000000", "goodput_bps": 0.3e9},
+    BACKGROUND | {"run": "scdp multi-unicast 2000 1000000", "goodput_bps": 0.9e9},
+    keys=(WAY, RATE),
 )
 
 
 def test_sessions_that_did_not_finish_are_not_above_any_share() -> None:
-    (claim,) = (claim for claim in storage.FIG5.claims if claim.key == "above-90")
-    assert claim.measure(WRITES) == {1: 50.0}
+    assert measure("scdp/fig05", "above-90", WRITES) == {1: 50.0}
 
 
 def test_background_goodput_is_that_of_the_heaviest_load() -> None:
-    assert storage.background(WRITES, "scdp", storage.WRITES) == {1: 0.3}
+    assert measure("scdp/fig05", "background-scdp", WRITES) == {1: 0.3}
 
 
 def test_the_largest_gain_is_over_the_better_way() -> None:
     # 2000: 0.6425 over 0.5, the daisy chain. 4000: 0.6 over 0.3, multi-unicast.
-    assert storage.largest_gain(WRITES, "ndp", storage.WAY)[1] == pytest.approx(100)
+    assert measure("scdp/fig05", "gain-over-ndp", WRITES)[1] == pytest.approx(100)
 
 
 def test_mean_gains_compare_the_same_way_where_both_have_it() -> None:
-    gains = storage.mean_gain(WRITES, "ndp+", ["ndp"], storage.WAY, same_way=True)
+    gains = measure("scdp/fig05", "ndp-plus-over-ndp", WRITES)
     assert gains[1] == pytest.approx((25 + 0 + 20 + 0) / 4)
     # SCDP has one way: each of the other's is compared with it.
-    below = storage.mean_gain(WRITES, "ndp+", ["scdp"], storage.WAY, same_way=False)
+    below = measure("scdp/fig05", "ndp-plus-below-scdp", WRITES)
     mean = (0.95 + 0.92 + 0.7) / 4
-    assert below[1] == pytest.approx(100 * ((0.5 / mean + 0.5 / mean + 0.36 / 0.6 + 0.2 / 0.6) / 4 - 1))
+    assert -below[1] == pytest.approx(100 * ((0.5 / mean + 0.5 / mean + 0.36 / 0.6 + 0.2 / 0.6) / 4 - 1))
 
 
 def test_read_ahead_counts_as_the_object_that_was_asked_for() -> None:
-    parts = [
-        {"session": part, "size_bytes": 333_333, "end_ns": 1e7, common.RATE: 2000, storage.BLOCKS: 3}
-        for part in range(3)
-    ]
-    single = {"run": "p001-s1", common.RATE: 2000, storage.BLOCKS: 1}
-    results = flows(*parts, single, keys=(common.RATE, storage.BLOCKS))
-    assert storage.loads(storage.objects(results)) == [(1.0, 2000)]
+    parts = [{"session": part, "size_bytes": 333_333, "end_ns": 1e7, RATE: 2000, BLOCKS: 3} for part in range(3)]
+    single = {"run": "p001-s1", RATE: 2000, BLOCKS: 1}
+    results = flows(*parts, single, keys=(RATE, BLOCKS))
+    objects = Source(named("scdp/fig06"), results).rows("objects")
+    assert objects.select("object_mb", RATE).unique().rows() == [(1.0, 2000)]
 
 
 def test_an_incast_takes_as_long_as_its_last_flow() -> None:
@@ -245,7 +241,7 @@ def test_an_incast_takes_as_long_as_its_last_flow() -> None:
         ),
         {"run": "p001-s1", "workload": "answers", "end_ns": None},
     )
-    table = incast.together(results.flows, ["transport"])
+    table = Source(named("scdp/fig12-incast"), results).rows("at-once")
     assert table["goodput_bps"].to_list() == [8e9 * 140_000 / 2e6, 0.0]
 
 
@@ -262,15 +258,15 @@ def test_outcast_groups_are_compared_while_both_send() -> None:
     about = {"run": "p000-s1", "seed": 1, "transport": "scdp", "metric": "goodput_bps"}
     samples = [about | {"time_ns": time, "id": flow, "value": value} for time, flow, value in near + far]
     results = stand_in(flows=results.flows, series=pl.DataFrame(samples), runs=runs("p000-s1", simulated_ns=9e6))
-    table = incast.shares(results)
-    assert table["group"].to_list() == [*incast.GROUPS.values(), incast.BOTH]
+    table = Source(named("scdp/fig12-outcast"), results).rows("shares")
+    assert table["group"].to_list() == ["2 flows, 4 hops", "12 flows, 6 hops", "both groups"]
     assert table["goodput_bps"].to_list() == pytest.approx([4e8, 4e8, 8e8])
 
 
 def test_core_ports_are_counted_by_switch_in_the_order_of_links() -> None:
     def link(number: int, src: str, dst: str, packets: int) -> dict[str, Any]:
         level = {"a": "aggregation", "c": "core"}
-        about = {"src_level": level[src[0]], "dst_level": level[dst[0]], ndp_ecmp.ROUTING: "per-flow"}
+        about = {"src_level": level[src[0]], "dst_level": level[dst[0]], "routing.mode": "per-flow"}
         return {"run": "p000-s1", "seed": 1, "link": number, "src": src, "dst": dst, "packets": packets, **about}
 
     links = pl.DataFrame(
@@ -282,11 +278,11 @@ def test_core_ports_are_counted_by_switch_in_the_order_of_links() -> None:
             link(4, "agg0.0", "core10", 20),
         ]
     )
-    ports = ndp_ecmp.core_ports(links)
+    source = Source(named("ndp/fig7"), stand_in(links=links))
+    ports = source.rows("ports")
     assert ports.select("switch", "port", "packets").rows() == [(2, 0, 10), (2, 1, 10), (10, 0, 20), (10, 1, 30)]
     # Port 0: 10 and 20 packets, port 1: 10 and 30.
-    results = stand_in(links=links)
-    assert ndp_ecmp.imbalance(results, "per-flow")[1] == pytest.approx((5 / 15 + 10 / 20) / 2)
+    assert source.rows("variation")["variation"].mean() == pytest.approx((5 / 15 + 10 / 20) / 2)
 
 
 def test_fairness_is_measured_while_all_flows_send() -> None:
@@ -306,31 +302,33 @@ def test_fairness_is_measured_while_all_flows_send() -> None:
         for time, value in enumerate(column)
     ]
     results = stand_in(series=pl.DataFrame(rows))
-    assert sharing.fairness(results, "scdp")[1] == pytest.approx((1 / (2 * (0.75**2 + 0.25**2)) + 1) / 2)
+    assert measure("scdp/fig17", "fair", results)[1] == pytest.approx((1 / (2 * (0.75**2 + 0.25**2)) + 1) / 2)
 
 
 def test_servers_without_applications_are_drawn_as_zero() -> None:
     results = flows({"src_host": 0, "dst_host": 2}, {"session": 1, "src_host": 0, "dst_host": 3})
-    table = ndp_short_flows.applications(results.flows, 4)
-    assert table["applications"].to_list() == [2, 0, 0, 0, 0, 0, 1, 1]
-    matrix = ndp_short_flows.matrix(results.flows, [0, 0, 1, 1])
+    nodes = [SimpleNamespace(level="host", pod=pod) for pod in (0, 0, 1, 1)]
+    tables = stand_in(flows=results.flows.with_columns(workload=pl.lit("flows")), fabric=SimpleNamespace(nodes=nodes))
+    source = Source(named("ndp/fig6"), tables)
+    assert fabric.applications(source)["applications"].to_list() == [2, 0, 0, 0, 0, 0, 1, 1]
+    matrix = fabric.matrix(source)
     assert matrix.filter(pl.col("flows") > 0).select("server", "pod", "flows").rows() == [(2, 0, 1), (3, 0, 1)]
     assert matrix.height == 8
 
 
 def test_network_overhead_is_a_share_of_the_source_symbols_of_all_receivers() -> None:
-    size = 100 * unnecessary.SYMBOL - 1
+    size = 100 * 1436 - 1
     results = flows(
-        *({"dst_host": host, "size_bytes": size, "overhead_symbols": host, common.RATE: 4000} for host in (1, 2, 3)),
-        {"run": "p001-s1", "overhead_symbols": 500, common.RATE: 2000},
-        {"run": "p002-s1", "transport": "ndp", common.RATE: 4000},
+        *({"dst_host": host, "size_bytes": size, "overhead_symbols": host, RATE: 4000} for host in (1, 2, 3)),
+        {"run": "p001-s1", "overhead_symbols": 500, RATE: 2000},
+        {"run": "p002-s1", "transport": "ndp", RATE: 4000},
     )
-    assert unnecessary.network_overhead(results) == {1: pytest.approx(2.0)}
+    assert measure("scdp/fig16", "overhead", results) == {1: pytest.approx(2.0)}
 
 
 def test_mixed_background_loads_hosts_four_times_as_much_as_its_writes() -> None:
-    results = flows({"workload": "flows", realistic.WRITES: 0.125}, {realistic.WRITES: 0.125})
-    assert realistic.short_and_long(results)[realistic.LOAD].to_list() == [0.5]
+    results = flows({"workload": "flows", "workload.writes.arrivals.load": 0.125})
+    assert Source(named("scdp/fig10"), results).rows("mixed")["load"].to_list() == [0.5]
 
 
 def test_the_workload_is_counted_once() -> None:
@@ -342,14 +340,15 @@ def test_the_workload_is_counted_once() -> None:
                 "transport": name,
                 "workload": "flows",
                 "size_bytes": size,
-                common.BACKGROUND: load,
+                "workload.background.placement.share": load,
             }
             for name in ("scdp", "ndp")
             for load in (0.3, 0.8)
             for size in sizes
         )
     )
-    measured = {claim.key: claim.measure(results) for claim in realistic.SEARCH}
+    keys = (*(f"share-{turn}" for turn in range(4)), "long-flows", "mean-size")
+    measured = {key: measure("scdp/fig07", key, results) for key in keys}
     assert [measured[f"share-{turn}"][1] for turn in range(4)] == [25.0, 25.0, 12.5, 37.5]
     assert measured["long-flows"] == {1: 2.0}
     assert measured["mean-size"][1] == pytest.approx(sum(sizes) / len(sizes) / 1e6)

@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import polars as pl
 import pytest
 
-from anabranch.reproduce import (
-    Axis,
-    Figure,
-    Panel,
-    bars,
-    by_seed,
-    ccdf,
-    cdf,
-    means,
-    ranked,
-    requests,
-    stacked,
-    time_series,
-    transports,
-    values_of,
-    variant,
-)
+from anabranch.reproduce.looks import transports, values_of, variant
+from anabranch.reproduce.panels import panel as make
+from anabranch.reproduce.reductions.requests import requests
+from anabranch.reproduce.rows import by_seed
 from anabranch.results import schema
-from anabranch.showing.figures import drawing
+from anabranch.showing.figures import Axis, Figure, Panel, drawing
 
 if TYPE_CHECKING:
     from anabranch import Results
+    from anabranch.reproduce.rows import Source
 
 X, Y = Axis("x"), Axis("y (Gbps)")
+TIME = pl.col("time_ns") * 1e-9
 SCDP = transports("scdp")
 FRAME = pl.DataFrame(
     {
@@ -48,54 +38,57 @@ def points(panel: Panel, *columns: str) -> list[tuple[object, ...]]:
 
 
 def test_means_are_of_per_seed_values() -> None:
-    panel = means(FRAME, SCDP, pl.col("v").mean(), over="load", x=X, y=Y)
+    panel = make("means", FRAME, SCDP, pl.col("v").mean(), over=pl.col("load"), x=X, y=Y)
     # Seeds give 2 and 6 at 0.5, 7 and 9 at 0.7; t(0.975, 1) = 12.706, standard errors 2 and 1.
     assert points(panel) == [(0.5, 4.0), (0.7, 8.0)]
     assert panel.data["low"].to_list() == pytest.approx([4 - 2 * 12.7062, 8 - 12.7062], rel=1e-4)
     assert panel.data["high"].to_list() == pytest.approx([4 + 2 * 12.7062, 8 + 12.7062], rel=1e-4)
-    one = means(FRAME.filter(seed=1), SCDP, pl.col("v").mean(), over="load", x=X, y=Y)
+    one = make("means", FRAME.filter(seed=1), SCDP, pl.col("v").mean(), over=pl.col("load"), x=X, y=Y)
     assert one.data["low"].to_list() == [None, None]
 
 
 def test_bars_keep_the_order_of_the_data() -> None:
-    panel = bars(FRAME, SCDP, pl.col("v").max(), over="name", y=Y)
+    panel = make("bars", FRAME, SCDP, pl.col("v").max(), over=pl.col("name"), y=Y)
     assert points(panel) == [("b", 5.0), ("a", 8.0)]
 
 
 def test_stacked_bars_have_no_intervals() -> None:
-    panel = stacked(FRAME, values_of("name", ["a", "b"]), pl.col("v").sum(), over="load", x=X, y=Y)
+    panel = make("stacked", FRAME, values_of("name", ["a", "b"]), pl.col("v").sum(), over=pl.col("load"), x=X, y=Y)
     assert points(panel, "series", "x", "y", "low") == [("b", "0.5", 8.0, None), ("a", "0.7", 8.0, None)]
 
 
 def test_ranked_averages_each_rank_over_seeds() -> None:
-    panel = ranked(FRAME, SCDP, pl.col("v"), y=Y)
+    panel = make("ranked", FRAME, SCDP, pl.col("v"), y=Y)
     assert points(panel) == [(1.0, 3.0), (2.0, 5.0), (3.0, 8.0)]
     # What did not finish is first, with zero.
     missing = FRAME.with_columns(pl.when(pl.col("v") == 1).then(None).otherwise("v").alias("v"))
-    assert points(ranked(missing, SCDP, pl.col("v"), y=Y))[0] == (1.0, 2.5)
+    assert points(make("ranked", missing, SCDP, pl.col("v"), y=Y))[0] == (1.0, 2.5)
     # Seeds with different numbers of sessions are compared at equal shares.
-    assert len(points(ranked(FRAME.slice(1), SCDP, pl.col("v"), y=Y))) == 2
+    assert len(points(make("ranked", FRAME.slice(1), SCDP, pl.col("v"), y=Y))) == 2
 
 
 def test_distributions_count_what_has_no_value() -> None:
     frame = pl.DataFrame({"transport": "scdp", "seed": 1, "v": [2.0, 1.0, 2.0, None]})
-    assert points(cdf(frame, SCDP, pl.col("v"), x=X)) == [(1.0, 0.25), (2.0, 0.75)]
-    assert points(ccdf(frame, SCDP, pl.col("v"), x=X)) == [(0.0, 1.0), (1.0, 0.75), (2.0, 0.25)]
-    whole = ccdf(frame.drop_nulls(), SCDP, pl.col("v"), x=X, y=Axis("share", log=True))
+    assert points(make("cdf", frame, SCDP, pl.col("v"), x=X)) == [(1.0, 0.25), (2.0, 0.75)]
+    assert points(make("ccdf", frame, SCDP, pl.col("v"), x=X)) == [(0.0, 1.0), (1.0, 0.75), (2.0, 0.25)]
+    whole = make("ccdf", frame.drop_nulls(), SCDP, pl.col("v"), x=X, y=Axis("share", log=True))
     assert points(whole) == [(0.0, 1.0), (1.0, pytest.approx(2 / 3))]
-    assert points(cdf(frame.clear(), SCDP, pl.col("v"), x=X)) == []
+    assert points(make("cdf", frame.clear(), SCDP, pl.col("v"), x=X)) == []
 
 
 def test_time_series_are_means_over_seeds_in_order() -> None:
     frame = pl.DataFrame(
         {"transport": "scdp", "seed": [1, 1, 2, 2], "time_ns": [2e9, 1e9, 1e9, 2e9], "v": [4.0, 2.0, 6.0, 8.0]}
     )
-    assert points(time_series(frame, SCDP, pl.col("v").mean(), x=X, y=Y)) == [(1.0, 4.0), (2.0, 6.0)]
-    assert points(time_series(frame, SCDP, pl.col("v").mean(), x=X, y=Y, seed=1)) == [(1.0, 2.0), (2.0, 4.0)]
+    assert points(make("curve", frame, SCDP, pl.col("v").mean(), over=TIME, x=X, y=Y)) == [(1.0, 4.0), (2.0, 6.0)]
+    assert points(make("curve", frame.filter(seed=1), SCDP, pl.col("v").mean(), over=TIME, x=X, y=Y)) == [
+        (1.0, 2.0),
+        (2.0, 4.0),
+    ]
 
 
 def test_series_without_data_are_left_out() -> None:
-    panel = means(FRAME, transports("scdp", "ndp"), pl.col("v").mean(), over="load", x=X, y=Y)
+    panel = make("means", FRAME, transports("scdp", "ndp"), pl.col("v").mean(), over=pl.col("load"), x=X, y=Y)
     assert [series.label for series in panel.series] == ["SCDP"]
 
 
@@ -125,6 +118,11 @@ class Stub:
         self.flows = pl.DataFrame(rows, infer_schema_length=None)
 
 
+def source(results: object) -> Source:
+    """Results as reductions take them."""
+    return cast("Source", SimpleNamespace(results=results))
+
+
 def test_requests_gather_their_sessions() -> None:
     rows = [
         # A write by three unicast sessions: one object, done at the last replica.
@@ -141,7 +139,7 @@ def test_requests_gather_their_sessions() -> None:
         flow(3, 8, 2, 10, 0.0, None),
         flow(9, 9, 3, 10, 0.0, None, background=True),
     ]
-    frame = requests(Stub(rows))  # type: ignore[arg-type]
+    frame = requests(source(Stub(rows)))
     assert frame["request"].to_list() == [0, 1, 2, 3]
     assert frame["size_bytes"].to_list() == [1000, 1000, 900, 10]
     assert frame["fct_ns"].to_list() == [80.0, 45.0, 52.0, None]
@@ -150,31 +148,31 @@ def test_requests_gather_their_sessions() -> None:
     assert frame["packets_trimmed"].to_list() == [1, 0, 0, 0]
     assert frame["overhead_symbols"].to_list() == [0, 3, 0, 0]
     assert frame["decoded"].to_list() == [True, False, False, False]
-    assert requests(Stub(rows), workload="none").is_empty()  # type: ignore[arg-type]
+    assert requests(source(Stub(rows)), workload="none").is_empty()
 
 
 def test_without_requests_a_session_is_one(results: Results) -> None:
-    frame = requests(results)
+    frame = requests(source(results))
     assert frame.height == results.flows.filter(~pl.col("background")).height
     assert by_seed(frame.filter(transport="scdp"), pl.len()) == {1: 120, 2: 120, 3: 120}
 
 
 def test_every_kind_is_drawn(results: Results) -> None:
-    flows = requests(results)
+    flows = requests(source(results))
     some = transports("scdp", "ndp")
     goodput, fct = pl.col("goodput_bps") / 1e9, pl.col("fct_ns") / 1e6
     log = Axis("FCT (ms)", log=True)
     time = pl.DataFrame({"transport": "scdp", "seed": 1, "time_ns": [0.0, 1e9], "v": [1.0, 2.0]})
     panels = (
-        ranked(flows, some, goodput, y=Y, key="a", caption="ranked"),
-        means(flows, some, fct.mean(), over=pl.lit(1.0), x=X, y=log, key="b"),
-        bars(flows, some, fct.mean(), over="workload", y=log, key="c"),
-        bars(flows, some, goodput.mean(), over="workload", y=Y, key="d"),
-        stacked(flows, some, goodput.mean(), over="workload", x=X, y=Y, key="e"),
-        cdf(flows, some, fct, x=log, key="f"),
-        ccdf(flows, some, fct, x=X, y=Axis("CCDF", log=True, domain=(1e-3, 1)), key="g"),
-        time_series(time, some, pl.col("v").mean(), x=X, y=Y, key="h"),
-        means(flows.clear(), some, goodput.mean(), over="seed", x=X, y=Y, key="i"),
+        make("ranked", flows, some, goodput, y=Y, key="a", caption="ranked"),
+        make("means", flows, some, fct.mean(), over=pl.lit(1.0), x=X, y=log, key="b"),
+        make("bars", flows, some, fct.mean(), over=pl.col("workload"), y=log, key="c"),
+        make("bars", flows, some, goodput.mean(), over=pl.col("workload"), y=Y, key="d"),
+        make("stacked", flows, some, goodput.mean(), over=pl.col("workload"), x=X, y=Y, key="e"),
+        make("cdf", flows, some, fct, x=log, key="f"),
+        make("ccdf", flows, some, fct, x=X, y=Axis("CCDF", log=True, domain=(1e-3, 1)), key="g"),
+        make("curve", time, some, pl.col("v").mean(), over=TIME, x=X, y=Y, key="h"),
+        make("means", flows.clear(), some, goodput.mean(), over=pl.col("seed"), x=X, y=Y, key="i"),
     )
     figure = Figure("1", "All kinds", panels)
     picture = drawing.svg(figure)

@@ -1,4 +1,4 @@
-"""Where the files are that come with Anabranch: the scenarios, and how long the papers' experiments took.
+"""Where the files are that come with Anabranch: the scenarios, and the records of the papers' experiments.
 
 In a clone they are in ``scenarios/`` and ``docs/fidelity/data/``. A wheel has both below ``anabranch/share/``, under
 the same names (``crates/py/build.rs``). It has no documents: what reads or writes these needs a `clone`.
@@ -12,6 +12,8 @@ from anabranch.errors import AnabranchError
 
 DEMO = Path("scenarios", "examples", "demo.toml")
 """The demonstration's scenario."""
+ABOUT = ("paper.toml", "experiment.toml")
+"""Files beside scenarios that say what is made of them (`anabranch.reproduce`)."""
 
 PACKAGE = Path(__file__).parents[1]
 SHARE = PACKAGE / "share"
@@ -92,4 +94,17 @@ def scenario(file: Path) -> Path:
 def scenarios() -> tuple[str, ...]:
     """Names of the scenarios that come with Anabranch, as `scenario` finds them, in order."""
     home = find(DEMO).parents[2]
-    return tuple(sorted(file.relative_to(home).as_posix() for file in (home / "scenarios").glob("*/*.toml")))
+    files = (home / "scenarios").glob("*/**/*.toml")
+    return tuple(sorted(file.relative_to(home).as_posix() for file in files if file.name not in ABOUT))
+
+
+def experiments() -> Path:
+    """The folder ``scenarios`` with the papers' experiments: of a clone, or of the package.
+
+    Raises
+    ------
+    AnabranchError
+        If there is none.
+    """
+    found = next((home / "scenarios" for home in places() if any(home.glob(f"scenarios/*/{ABOUT[0]}"))), None)
+    return found if found is not None else find(Path("scenarios", "scdp", ABOUT[0])).parents[1]

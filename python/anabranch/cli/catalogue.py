@@ -149,7 +149,7 @@ def _speed() -> float:
 def _make(*, quick: bool) -> Iterator[Entry]:
     from anabranch.reproduce import registry  # noqa: PLC0415
 
-    for one in registry.EXPERIMENTS:
+    for one in registry.experiments():
         try:
             yield _entry(one, quick=quick)
         except AnabranchError as error:

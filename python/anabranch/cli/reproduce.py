@@ -126,7 +126,7 @@ def _chosen(names: Sequence[str], *, all_: bool) -> tuple[Experiment, ...]:
         raise AnabranchError(
             "which experiment?", hint="`anabranch reproduce --list` lists them; --all reproduces every one"
         )
-    return registry.find(names) if names else registry.EXPERIMENTS
+    return registry.find(names) if names else registry.experiments()
 
 
 def _with_table(chosen: Sequence[Experiment], err: Console) -> list[Experiment]:
@@ -261,7 +261,7 @@ def _estimate(job: Job, *, threads: int, fresh: bool = False) -> Estimate:
 
 def _keep(outcome: Outcome, err: Console) -> None:
     """Record an outcome in the repository; the quick size never replaces the full one."""
-    from anabranch.reproduce import estimate, record  # noqa: PLC0415
+    from anabranch.reproduce import age, estimate, record  # noqa: PLC0415
 
     root, name = bundle.clone("--record"), outcome.job.experiment.name
     manifest = outcome.results.manifest
@@ -278,7 +278,7 @@ def _keep(outcome: Outcome, err: Console) -> None:
     if outcome.job.quick and there is not None and not there.quick:
         err.print(f"  {file} holds the full size and is kept; only the times are recorded", markup=False)
         return
-    record.write(file, replace(outcome.record, commit=record.commit(root)))
+    record.write(file, replace(outcome.record, commit=age.commit(root)))
     err.print(f"  recorded: {file}", markup=False)
 
 
@@ -303,7 +303,11 @@ def _check() -> int:
     from anabranch.reproduce import comparison, record, registry  # noqa: PLC0415
 
     root = bundle.clone("--check")
-    found = comparison.problems(root, registry.EXPERIMENTS, record.read_all(root, registry.EXPERIMENTS))
+    experiments = registry.experiments()
+    records = record.read_all(root, experiments)
+    for remark in comparison.remarks(root, experiments, records):
+        stderr().print(f"remark: {remark}", markup=False, highlight=False)
+    found = comparison.problems(root, experiments, records)
     found += [f"{page}: not what the records make; run `anabranch reproduce --record`" for page in _stale_pages(root)]
     for problem in found:
         stdout().print(problem, markup=False, highlight=False)

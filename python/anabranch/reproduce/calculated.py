@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from anabranch.results.manifest import Manifest
 from anabranch.results.tables import Tables
 from anabranch.version import __version__
@@ -12,11 +14,9 @@ from anabranch.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import polars as pl
-
 
 class Calculated(Tables):
-    """Tables that were calculated: results without runs, and so without seeds.
+    """Tables that were calculated: results without runs. Their ``seed`` is 0.
 
     Parameters
     ----------
@@ -35,17 +35,4 @@ class Calculated(Tables):
         self.folder = Path()
         self.keys = ()
         self.manifest = Manifest(__version__, tuple(command), "", "", (), {}, ())
-        self.tables = dict(tables)
-
-
-def table(results: Tables, name: str) -> pl.DataFrame:
-    """A table of a calculation.
-
-    Raises
-    ------
-    TypeError
-        If the results are those of runs.
-    """
-    if not isinstance(results, Calculated):
-        raise TypeError("expected what a calculation gave, not the results of runs")
-    return results.tables[name]
+        self.tables = {name: table.with_columns(pl.lit(0).alias("seed")) for name, table in tables.items()}

@@ -10,8 +10,8 @@ is *unexplained*. A bound has no tolerance besides the interval of what was meas
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from anabranch.results import stats
@@ -24,9 +24,6 @@ TOLERANCE = 0.20
 
 ROUNDING = 1e-9
 """Share by which numbers that are equal may differ in floating point."""
-
-OPEN = "Not explained"
-"""Beginning of an explanation that says what was tried and found, but not why ours differs."""
 
 Relation = Literal["equals", "at most", "at least"]
 """What the paper says: our number is its number, or is bounded by it."""
@@ -42,70 +39,34 @@ Verdict = Literal["agrees", "holds", "within", "explained", "unexplained", "quic
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A number that a paper states.
+    """A number that a paper states, and how ours is measured: ``docs/reference/experiments.md`` has the keys.
 
-    Attributes
-    ----------
-    key
-        Name in records, unique within its experiment; keep it when the wording changes.
-    statement
-        What the paper says, short.
-    where
-        Section, figure or table.
-    paper
-        The paper's number.
-    unit
-        Its unit; empty for a plain ratio.
-    measure
-        Our number: seed to value; empty where the experiment did not measure it.
-    relation
-        Whether the paper's number is a value or a bound.
-    tolerance
-        Deviations beyond this share of the paper's number need an explanation. 0: it is to come out exactly, but for
-        rounding in the paper's last digit, and in ours.
-    setting
-        Where one statement is measured under several settings: which. A paper's page then has one row for the
-        statement and a column for each setting.
-    explanation
-        Why ours differs, in Markdown; empty as long as nothing is known. It begins with `OPEN` if it does not settle
-        the matter.
+    A statement without a number, that a quantity is at most another, is a ratio bounded by 1.
     """
 
     key: str
     statement: str
     where: str
     paper: float
-    unit: str
-    measure: Callable[[Tables], Mapping[int, float]]
+    unit: str = ""
     relation: Relation = "equals"
-    explanation: str = ""
-    setting: str = ""
     tolerance: float = TOLERANCE
+    setting: str = ""
+    explanation: str = ""
+    rows: str = ""
+    filter: Mapping[str, object] = field(default_factory=dict)
+    condition: str = ""
+    value: str = ""
+    compare: Literal["", "ratio", "raised", "lowered", "difference"] = ""
+    above: Mapping[str, object] = field(default_factory=dict)
+    below: Mapping[str, object] = field(default_factory=dict)
+    function: str = ""
+    with_: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def says(self) -> str:
         """The statement with its setting."""
         return f"{self.statement}, {self.setting}" if self.setting else self.statement
-
-
-def relative(
-    key: str,
-    statement: str,
-    where: str,
-    measure: Callable[[Tables], Mapping[int, float]],
-    relation: Relation = "at most",
-    *,
-    setting: str = "",
-    explanation: str = "",
-) -> Claim:
-    """Claim that one quantity is at most another, or at least, or like it: what a paper says without a number.
-
-    Parameters
-    ----------
-    measure
-        The first over the second.
-    """
-    return Claim(key, statement, where, 1.0, "", measure, relation, explanation, setting)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +91,11 @@ class Measured:
         return len(self.values) > 1 and len(set(self.values.values())) == 1
 
 
-def measure(claim: Claim, results: Tables) -> Measured:
-    """Measure a claim's number; values that are not numbers count as not measured.
+def measure(values: Mapping[int, float], results: Tables) -> Measured:
+    """Make a claim's number of its values; those that are not numbers count as not measured.
 
     Seeds whose runs are all those of an earlier seed count once, unless all values are alike anyway.
     """
-    values = claim.measure(results)
     known = {seed: float(values[seed]) for seed in sorted(values) if math.isfinite(values[seed])}
     if len(set(known.values())) > 1:
         repeated = stats.repeated_seeds(results)
@@ -169,7 +129,9 @@ def deviation(paper: float, mean: float, relation: Relation = "equals") -> float
     return abs(mean - paper) / abs(paper)
 
 
-def judge(claim: Claim, mean: float | None, *, quick: bool, ci: float | None = None) -> Verdict:
+def judge(
+    claim: Claim, mean: float | None, *, quick: bool, ci: float | None = None, explained: bool = False
+) -> Verdict:
     """Say how a measured mean, with half the width of its interval, stands to the paper's number."""
     if mean is None:
         return "missing"
@@ -183,5 +145,4 @@ def judge(claim: Claim, mean: float | None, *, quick: bool, ci: float | None = N
             return "within"
     elif off <= max(claim.tolerance, ROUNDING):
         return "agrees"
-    known = claim.explanation.strip()
-    return "explained" if known and not known.startswith(OPEN) else "unexplained"
+    return "explained" if explained else "unexplained"

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 from anabranch.base import units
 from anabranch.errors import AnabranchError
-from anabranch.reproduce import estimate, registry
+from anabranch.reproduce import age, estimate, prose, registry
 from anabranch.reproduce.claims import TOLERANCE, judge, ratio
-from anabranch.reproduce.papers import PAPERS
 from anabranch.reproduce.record import cost_path, fingerprint, read_all
 
 if TYPE_CHECKING:
@@ -63,6 +62,8 @@ class Row:
         Number of seeds.
     alike
         Whether all seeds gave the same value.
+    explanation
+        Why ours differs, in Markdown.
     """
 
     experiment: Experiment
@@ -73,6 +74,7 @@ class Row:
     quick: bool
     seeds: int
     alike: bool = False
+    explanation: str = ""
 
     @property
     def paper(self) -> str:
@@ -114,26 +116,43 @@ class Row:
 
 def rows(experiments: Sequence[Experiment], records: Mapping[str, Record]) -> list[Row]:
     """The rows of all experiments that have a record, in their order."""
+    facts = _facts(experiments, records)
     return [
-        _row(experiment, claim, records[experiment.name])
+        _row(experiment, claim, records[experiment.name], facts)
         for experiment in experiments
         if experiment.name in records
         for claim in experiment.claims
     ]
 
 
-def _row(experiment: Experiment, claim: Claim, record: Record) -> Row:
+def _facts(experiments: Sequence[Experiment], records: Mapping[str, Record], root: Path | None = None) -> prose.Facts:
+    """What explanations refer to: these records, but for the quick size, and those of other experiments."""
+    known = {one.name: one for one in (*registry.experiments(), *experiments)}
+    return prose.Facts(
+        tuple(known.values()), root, {name: record for name, record in records.items() if not record.quick}
+    )
+
+
+def told(experiment: Experiment) -> str:
+    """The decisions of an experiment where its paper is silent, with what they refer to."""
+    return _facts([experiment], {}).told(experiment.notes, experiment)
+
+
+def _row(experiment: Experiment, claim: Claim, record: Record, facts: prose.Facts) -> Row:
     measured = record.claims.get(claim.key)
     mean = measured.mean if measured else None
+    why = experiment.explanation.get(claim.explanation)
+    settled = why is not None and why.kind != "not explained"
     return Row(
         experiment=experiment,
         claim=claim,
         mean=mean,
         ci=measured.ci if measured else None,
-        verdict=judge(claim, mean, quick=record.quick, ci=measured.ci if measured else None),
+        verdict=judge(claim, mean, quick=record.quick, ci=measured.ci if measured else None, explained=settled),
         quick=record.quick,
         seeds=len(measured.values) if measured and measured.values else len(record.seeds),
         alike=measured is not None and measured.alike,
+        explanation=facts.told(why.text, experiment) if why else "",
     )
 
 
@@ -163,7 +182,8 @@ def markdown(experiments: Sequence[Experiment], records: Mapping[str, Record]) -
     decisions = [one for one in experiments if one.notes and one.name in records]
     if decisions:
         lines += ["", "Decisions where the paper is silent:", ""]
-        lines += [f"- `{one.name}`: {_flow(one.notes)}" for one in decisions]
+        facts = _facts(experiments, records)
+        lines += [f"- `{one.name}`: {_flow(facts.told(one.notes, one))}" for one in decisions]
     lines += _commits(experiments, records)
     waiting = [f"`{one.name}`" for one in experiments if one.name not in records]
     if waiting and table:
@@ -182,7 +202,7 @@ def _line(*cells: str) -> str:
 def _noted(row: Row, notes: list[str]) -> str:
     """The verdict, with the number of its explanation among `notes`: a number that agrees needs none."""
     verdict = f"**{row.words}**" if row.verdict == "unexplained" else row.words
-    if row.verdict in GOOD or not (why := _flow(row.claim.explanation)):
+    if row.verdict in GOOD or not (why := _flow(row.explanation)):
         return verdict
     # The same explanation is written once.
     if why not in notes:
@@ -263,7 +283,7 @@ def insert(page: str, table: str, *, where: str = "page") -> str:
 def pages(root: Path) -> list[tuple[Path, str]]:
     """Make the papers' pages as the records have them: file and text, of which only the table is made here."""
     made = []
-    for paper in PAPERS:
+    for paper in registry.papers():
         page = root / PAGE.format(paper.name)
         experiments = registry.of_paper(paper.name)
         records = read_all(root, experiments)
@@ -276,8 +296,8 @@ def pages(root: Path) -> list[tuple[Path, str]]:
 def problems(root: Path, experiments: Sequence[Experiment], records: Mapping[str, Record]) -> list[str]:
     """List what keeps the tables from being a fair comparison; empty if nothing does.
 
-    Unexplained deviations, claims without a number, runs that did not complete, records of another version of the
-    scenario, and records of the quick size.
+    Unexplained deviations, claims without a number, references to what is not recorded, runs that did not complete,
+    records of another version of the scenario, and records of the quick size.
     """
     found = []
     for row in rows(experiments, records):
@@ -286,10 +306,20 @@ def problems(root: Path, experiments: Sequence[Experiment], records: Mapping[str
             found.append(f"{name}: {row.measured} against {row.paper}, {row.words}")
         elif row.verdict == "missing":
             found.append(f"{name}: not measured")
+    facts = _facts(experiments, records, root)
     for experiment in experiments:
         record = records.get(experiment.name)
         if record is None:
             continue
+        known = {one.name for one in facts.experiments}
+        for name in _used(experiment):
+            unknown = set(experiment.explanation[name].experiments) - known
+            found += [f"{experiment.name}: explanation {name}: no experiment is called {one!r}" for one in unknown]
+        for text in (experiment.notes, *(experiment.explanation[name].text for name in _used(experiment))):
+            try:
+                facts.text(text, experiment)
+            except AnabranchError as error:
+                found.append(str(error))
         file = root / experiment.file
         text = file.read_text(encoding="utf-8") if experiment.file and file.is_file() else ""
         if record.scenario != fingerprint(experiment, text, quick=record.quick):
@@ -298,4 +328,29 @@ def problems(root: Path, experiments: Sequence[Experiment], records: Mapping[str
             found.append(f"{experiment.name}: {record.incomplete} runs did not complete")
         if record.quick:
             found.append(f"{experiment.name}: recorded in the quick size only")
+    return found
+
+
+def _used(experiment: Experiment) -> list[str]:
+    """Names of the explanations that claims of an experiment have."""
+    return list(dict.fromkeys(claim.explanation for claim in experiment.claims if claim.explanation))
+
+
+def remarks(root: Path, experiments: Sequence[Experiment], records: Mapping[str, Record]) -> list[str]:
+    """List what to know of the records: those older than the model, claims of one seed, numbers that none holds."""
+    found = []
+    for one in experiments:
+        record = records.get(one.name)
+        if record is None:
+            continue
+        if not one.calculate and (older := age.older(root, record)):
+            found.append(f"{one.name}: {older}")
+        single = [key for key, measured in record.claims.items() if len(measured.values) == 1 and not one.calculate]
+        if single:
+            found.append(f"{one.name}: one seed: {', '.join(single)}")
+        found += [
+            f"{one.name}: explanation {name}: measured once, not recorded: {', '.join(once)}"
+            for name in _used(one)
+            if (once := prose.unrecorded(one.explanation[name].text))
+        ]
     return found

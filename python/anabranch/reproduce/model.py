@@ -1,88 +1,155 @@
-"""What an experiment is: a scenario, the figures that are drawn from its results, and the paper's numbers to compare.
+"""What an experiment is, as ``experiment.toml`` says it: rows of its results, figures, claims, and explanations.
 
-Everything here is data; `anabranch.reproduce.panels` makes panels from results, `anabranch.showing.figures` draws them,
-`anabranch.reproduce.claims` judges the numbers.
+``docs/reference/experiments.md`` says what each key means. Everything here is data: `anabranch.reproduce.rows` makes
+rows and numbers of results, `anabranch.reproduce.drawing` figures, `anabranch.reproduce.claims` judges the numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
-from anabranch.showing.figures import published
+from anabranch.reproduce.claims import Claim  # noqa: TC001 - as above
+from anabranch.showing.figures import Axis, published
 
 if TYPE_CHECKING:
-    import polars as pl
-
-    from anabranch.reproduce.claims import Claim
     from anabranch.results.manifest import Manifest, RunEntry
-    from anabranch.results.tables import Tables
-    from anabranch.showing.figures import Figure
+
+Filter = Mapping[str, object]
+"""Column to value, or to a list of values."""
 
 
 @dataclass(frozen=True, slots=True)
-class Paper:
-    """A paper whose evaluation is reproduced: its name in commands and files, its short name, and its reference."""
+class Rows:
+    """Rows of results: where they come from, then the keys in the order in which they apply."""
 
-    name: str
+    from_: str
+    with_: Mapping[str, object] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, Mapping[str, Filter] | str] = field(default_factory=dict)
+    filter: Filter = field(default_factory=dict)
+    condition: str = ""
+    by: tuple[str, ...] = ()
+    values: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesOf:
+    """What a panel compares: transports, the values of a column, or rows with a label and a look."""
+
+    transport: str = ""
+    label: str = ""
+    filter: Filter = field(default_factory=dict)
+    turn: int = 0
+    column: str = ""
+    values: tuple[object, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    sorted: bool = False
+    look: str | int | None = None
+    apart: int = 0
+    ramp: bool = False
+
+
+PanelKind = Literal["means", "bars", "stacked", "curve", "ranked", "cdf", "ccdf"]
+
+
+@dataclass(frozen=True, slots=True)
+class PanelOf:
+    """A panel of a figure."""
+
+    kind: PanelKind
+    rows: str
+    series: str
+    value: str
+    y: Axis | str = ""
+    x: Axis | str = ""
+    over: str = ""
+    filter: Filter = field(default_factory=dict)
+    condition: str = ""
+    key: str = ""
+    caption: str = ""
+    each: tuple[str, ...] = ()
+    sorted: bool = False
+    seed: Literal["", "first"] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FigureOf:
+    """A figure: its number, what it shows, its panels."""
+
+    number: str
+    caption: str
+    panel: tuple[PanelOf, ...]
+    columns: int | None = None
+
+
+ExplanationKind = Literal["measured", "arithmetic", "the paper does not say", "not explained"]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a number differs; every number in `text` is a reference (`anabranch.reproduce.prose`)."""
+
+    kind: ExplanationKind
+    text: str
+    experiments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What the experiments of a paper may use: ``paper.toml``."""
+
+    rows: Mapping[str, Rows] = field(default_factory=dict)
+    series: Mapping[str, tuple[SeriesOf, ...]] = field(default_factory=dict)
+    note: Mapping[str, str] = field(default_factory=dict)
+    explanation: Mapping[str, Explanation] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paper(Shared):
+    """A paper whose evaluation is reproduced: its place among them, its short name, and its reference."""
+
+    order: float
     short: str
     reference: str
+    name: str = field(default="", metadata={"derived": True})
 
 
-@dataclass(frozen=True, slots=True)
-class Experiment:
-    """An experiment of a paper.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experiment(Shared):
+    """An experiment of a paper: a folder ``scenarios/PAPER/NAME`` with ``experiment.toml`` and ``NAME.toml``.
 
     Attributes
     ----------
-    name
-        Paper and figure, as on the command line: ``scdp/fig13``.
-    title
-        What is measured, in a few words.
-    question
-        What the experiment answers.
-    section
-        Where the paper describes it: ``§V-F``.
-    figures
-        The figures and parts of figures that it makes: ``("13a", "13b")``.
-    draw
-        Makes the figures from the results.
-    claims
-        The numbers that the paper states.
-    quick
-        Settings of ``--quick``, as ``anabranch run`` takes them: the same shape in seconds. ``sweep."KEY"=[...]``
-        replaces the values of a swept key.
-    scenario
-        Scenario file, relative to the repository; default ``scenarios/NAME.toml``.
-    notes
-        Decisions where the paper is silent, in Markdown; shown with the figures.
-    reference
-        Where it was published, if not in the paper of its name; empty for an experiment of our own.
-    calculate
-        For an experiment that needs no simulation: makes its tables, which `draw` and the claims find in what they are
-        given by `anabranch.reproduce.calculated.table`. It has no scenario then, and no quick size.
-    open_ended
-        Whether runs end at ``run.time_limit`` by intention, with sessions that are not finished.
+    name, folder
+        Paper and folder, as on the command line: ``scdp/fig13``; and where that is.
     """
 
-    name: str
     title: str
     question: str
     section: str
+    order: float
     figures: tuple[str, ...]
-    draw: Callable[[Tables], tuple[Figure, ...]]
-    claims: tuple[Claim, ...] = ()
-    quick: tuple[str, ...] = field(default=())
-    scenario: str = ""
+    figure: tuple[FigureOf, ...]
+    claim: tuple[Claim, ...] = ()
+    quick: tuple[str, ...] = ()
     notes: str = ""
     reference: str | None = None
-    calculate: Callable[[], Mapping[str, pl.DataFrame]] | None = None
+    calculate: str = ""
     open_ended: bool = False
+    name: str = field(default="", metadata={"derived": True})
+    folder: Path | None = field(default=None, metadata={"derived": True})
 
     def incomplete(self, manifest: Manifest) -> tuple[RunEntry, ...]:
         """Runs that did not complete although they should have."""
         return tuple(run for run in manifest.incomplete if not (self.open_ended and run.status == "time_limit"))
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """The numbers that the paper states."""
+        return self.claim
 
     @property
     def paper(self) -> str:
@@ -97,4 +164,4 @@ class Experiment:
     @property
     def file(self) -> str:
         """Its scenario file, relative to the repository; empty if it is a calculation."""
-        return "" if self.calculate else self.scenario or f"scenarios/{self.name}.toml"
+        return "" if self.calculate else f"scenarios/{self.name}/{self.name.partition('/')[2]}.toml"

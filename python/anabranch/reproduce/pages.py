@@ -14,8 +14,7 @@ from anabranch.base import targets
 from anabranch.base.styles import symbol
 from anabranch.reproduce import comparison, record
 from anabranch.reproduce.comparison import GOOD
-from anabranch.reproduce.papers import PAPERS
-from anabranch.reproduce.registry import of_paper
+from anabranch.reproduce.registry import of_paper, papers
 from anabranch.results.notes import notes
 from anabranch.showing.figures import html, published
 from anabranch.showing.report.page import asset, in_script, script_json
@@ -110,6 +109,7 @@ def write(outcome: Outcome) -> Path:
             figures=[html.place(figure, specs, key=_key(figure, seeds=len(manifest.seeds))) for figure in figures],
             rows=rows,
             answer="" if outcome.job.quick else answer(rows),
+            decisions=comparison.told(experiment),
             notes=[] if experiment.calculate else [*_size_notes(outcome), *notes(results)],
             manifest=manifest,
             facts=_facts(outcome),
@@ -125,7 +125,7 @@ def write(outcome: Outcome) -> Path:
 
 
 def _paper(experiment: Experiment) -> Paper:
-    return next(paper for paper in PAPERS if paper.name == experiment.paper)
+    return next(paper for paper in papers() if paper.name == experiment.paper)
 
 
 def _where(experiment: Experiment) -> str:
@@ -188,7 +188,7 @@ def write_index(out: Path) -> Path:
         The file.
     """
     parts = []
-    for paper in PAPERS:
+    for paper in papers():
         experiments = of_paper(paper.name)
         found = {one.name: kept for one in experiments if (kept := _found(out, one.name)) is not None}
         if not found:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import subprocess
 import tomllib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anabranch.base import targets
+from anabranch.base import core, targets
 from anabranch.errors import AnabranchError
 from anabranch.reproduce.claims import Measured, measure
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from anabranch.reproduce.model import Experiment
-    from anabranch.results.tables import Tables
+    from anabranch.reproduce.rows import Source
     from anabranch.showing.figures import Figure, Panel
 
 SCHEMA = 1
@@ -57,7 +56,9 @@ class Record:
     figures
         Points of the figures, thinned.
     commit
-        Commit of the code that recorded it (`commit`); None outside a repository.
+        Commit of the code that recorded it (`anabranch.reproduce.age.commit`); None outside a repository.
+    model
+        Version of the simulator's model; None in records from before it was kept, and of calculations.
     """
 
     experiment: str
@@ -69,6 +70,7 @@ class Record:
     claims: Mapping[str, Measured]
     figures: Sequence[Mapping[str, Any]] = field(default=())
     commit: str | None = None
+    model: int | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the record as JSON values."""
@@ -82,6 +84,7 @@ class Record:
             "scenario": self.scenario,
             "version": self.version,
             "commit": self.commit,
+            "model": self.model,
             "incomplete_runs": self.incomplete,
             "claims": {
                 key: {
@@ -118,29 +121,9 @@ def fingerprint(experiment: Experiment, text: str, *, quick: bool) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
 
-def commit(root: Path) -> str | None:
-    """Commit of the repository at `root`, ``-dirty`` if more than ``docs`` differs from it; None if git cannot tell.
-
-    Recording changes ``docs`` itself, which runs do not depend on.
-    """
-
-    def git(*words: str) -> subprocess.CompletedProcess[str]:
-        command = ["git", "-C", str(root), *words]
-        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)  # noqa: S603 - our own words
-
-    try:
-        head = git("rev-parse", "--short=10", "HEAD")
-        same = git("diff-index", "--quiet", "HEAD", "--", ".", ":!docs")
-    except (OSError, subprocess.SubprocessError):
-        return None
-    if head.returncode:
-        return None
-    return head.stdout.strip() + ("-dirty" if same.returncode else "")
-
-
-def make(experiment: Experiment, results: Tables, figures: Sequence[Figure], *, quick: bool) -> Record:
+def make(source: Source, figures: Sequence[Figure], *, quick: bool) -> Record:
     """Take an experiment's record from its results."""
-    manifest = results.manifest
+    experiment, manifest = source.experiment, source.results.manifest
     return Record(
         experiment=experiment.name,
         quick=quick,
@@ -148,7 +131,8 @@ def make(experiment: Experiment, results: Tables, figures: Sequence[Figure], *, 
         scenario=fingerprint(experiment, manifest.scenario_toml, quick=quick),
         version=manifest.version,
         incomplete=len(experiment.incomplete(manifest)),
-        claims={claim.key: measure(claim, results) for claim in experiment.claims},
+        claims={claim.key: measure(source.measure(claim), source.results) for claim in experiment.claims},
+        model=None if experiment.calculate else int(core.identity()["model"]),
         figures=[{"figure": figure.number, "panels": [_panel(panel) for panel in figure.panels]} for figure in figures],
     )
 
@@ -237,6 +221,7 @@ def read(file: Path) -> Record | None:
             },
             figures=data["figures"],
             commit=data["commit"],
+            model=data.get("model"),
         )
     except FileNotFoundError:
         return None

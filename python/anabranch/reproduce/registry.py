@@ -1,115 +1,86 @@
-"""Every experiment, one line each, in the order of the papers."""
+"""Every experiment: the folders ``scenarios/PAPER/NAME`` with an ``experiment.toml``, in the order of the papers.
+
+What they say is checked when they are read: an experiment that names rows, series, a function, a note or an explanation
+that there is not is an error.
+"""
 
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING
+from dataclasses import fields, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from anabranch.base import bundle
 from anabranch.errors import AnabranchError
-from anabranch.reproduce.experiments import (
-    background,
-    beyond,
-    delay,
-    incast,
-    joy_adaptation,
-    joy_emulator,
-    joy_fabric,
-    joy_flow_aware,
-    models,
-    ndp_ecmp,
-    ndp_parameters,
-    ndp_short_flows,
-    ndp_web_search,
-    overhead,
-    polyraptor,
-    published,
-    pull_order,
-    realistic,
-    sharing,
-    song_barrier,
-    song_front_back,
-    song_routing,
-    song_throughput,
-    storage,
-    unnecessary,
-    window,
-)
-from anabranch.reproduce.explanations import explained
-from anabranch.reproduce.papers import PAPERS
+from anabranch.reproduce import check, schema
+from anabranch.reproduce.expand import expanded
+from anabranch.reproduce.model import Experiment, Paper, Shared
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from anabranch.reproduce.model import Experiment
-
-_ALL: tuple[Experiment, ...] = (
-    storage.FIG1,
-    storage.FIG5,
-    storage.FIG6,
-    background.BACKGROUND,
-    realistic.FIG7,
-    realistic.FIG8,
-    realistic.BUFFERS,
-    models.MODEL_STEPS,
-    realistic.FIG9,
-    realistic.FIG10,
-    realistic.FIG11,
-    pull_order.PULL_ORDER,
-    incast.INCAST,
-    incast.OUTCAST,
-    window.FIG13,
-    overhead.FIG14,
-    window.FIG15,
-    delay.DELAYS,
-    published.PUBLISHED,
-    unnecessary.FIG16,
-    sharing.FIG17,
-    polyraptor.STORAGE,
-    polyraptor.INCAST,
-    beyond.STRAGGLERS,
-    beyond.TRIMMING,
-    beyond.COEXISTENCE,
-    beyond.FAST_LINKS,
-    beyond.K16,
-    beyond.TOPOLOGIES,
-    beyond.DECODE_LATENCY,
-    ndp_short_flows.FIG6,
-    ndp_ecmp.FIG7,
-    ndp_parameters.FIG8A,
-    ndp_parameters.FIG8B,
-    ndp_parameters.FIG8C,
-    ndp_web_search.FIG9,
-    joy_flow_aware.FIG9,
-    joy_flow_aware.FIG10,
-    joy_flow_aware.FIG11,
-    joy_flow_aware.BETAS,
-    joy_adaptation.FIG19,
-    joy_emulator.EMULATOR,
-    joy_adaptation.DAY,
-    joy_fabric.FABRIC,
-    song_front_back.GOODPUT,
-    song_routing.TABLES,
-    song_routing.FINDINGS,
-    song_front_back.EXAMPLES,
-    song_throughput.FIG10,
-    song_throughput.FIG11,
-    song_throughput.WINDOWS,
-    song_barrier.FIG14,
-    song_barrier.FIG17,
-    song_barrier.VARIANTS,
-    song_barrier.LARGE,
-    song_barrier.SETTINGS,
-)
-
-EXPERIMENTS: tuple[Experiment, ...] = tuple(explained(one) for one in _ALL)
-"""All of them, with what is known of their deviations."""
+PAPER, EXPERIMENT = bundle.ABOUT
 
 
-def of_paper(paper: str) -> tuple[Experiment, ...]:
+@cache
+def load(root: Path) -> tuple[tuple[Paper, ...], tuple[Experiment, ...]]:
+    """Read the papers and experiments below a folder ``scenarios``.
+
+    Raises
+    ------
+    AnabranchError
+        If one cannot be read; the message names file and key.
+    """
+    found = [(paper(file), file.parent) for file in root.glob(f"*/{PAPER}")]
+    found.sort(key=lambda one: (one[0].order, one[0].name))
+    experiments: list[Experiment] = []
+    for shared, folder in found:
+        own = [experiment(file, shared) for file in folder.glob(f"*/{EXPERIMENT}")]
+        experiments += sorted(own, key=lambda one: (one.order, one.name))
+    return tuple(shared for shared, _ in found), tuple(experiments)
+
+
+def paper(file: Path) -> Paper:
+    """Read a ``paper.toml``."""
+    made: Paper = schema.parse(Paper, schema.load(file), str(file))
+    return replace(made, name=file.parent.name)
+
+
+def experiment(file: Path, shared: Paper) -> Experiment:
+    """Read an ``experiment.toml``; what its paper shares is its own then."""
+    made: Experiment = schema.parse(Experiment, expanded(schema.load(file), str(file)), str(file))
+    both: dict[str, Any] = {}
+    for one in fields(Shared):
+        mine, theirs = getattr(made, one.name), getattr(shared, one.name)
+        if twice := set(mine) & set(theirs):
+            raise AnabranchError(
+                f"{file}: {one.name}.{min(twice)} is in {shared.name}/{PAPER} already", hint="choose another name"
+            )
+        both[one.name] = {**theirs, **mine}
+    made = replace(made, **both, name=f"{shared.name}/{file.parent.name}", folder=file.parent)
+    check.names(made, file)
+    return made
+
+
+def _all() -> tuple[tuple[Paper, ...], tuple[Experiment, ...]]:
+    return load(bundle.experiments().absolute())
+
+
+def papers() -> tuple[Paper, ...]:
+    """The papers, in order."""
+    return _all()[0]
+
+
+def experiments() -> tuple[Experiment, ...]:
+    """All experiments, in the order of the papers."""
+    return _all()[1]
+
+
+def of_paper(name: str) -> tuple[Experiment, ...]:
     """The experiments of a paper, in order."""
-    return tuple(one for one in EXPERIMENTS if one.paper == paper)
+    return tuple(one for one in experiments() if one.paper == name)
 
 
 def find(names: Sequence[str]) -> tuple[Experiment, ...]:
@@ -131,16 +102,16 @@ def find(names: Sequence[str]) -> tuple[Experiment, ...]:
         If there is no such experiment; the hint says what was probably meant.
     """
     found: dict[str, Experiment] = {}
-    known = {one.name: one for one in EXPERIMENTS}
-    papers = [paper.name for paper in PAPERS]
+    known = {one.name: one for one in experiments()}
+    whole = [one.name for one in papers()]
     for name in names:
         wanted = name.strip("/")
-        if wanted in papers:
+        if wanted in whole:
             found |= {one.name: one for one in of_paper(wanted)}
         elif wanted in known:
             found[wanted] = known[wanted]
         else:
-            raise AnabranchError(f"no experiment is called {name!r}", hint=_suggest(wanted, [*known, *papers]))
+            raise AnabranchError(f"no experiment is called {name!r}", hint=_suggest(wanted, [*known, *whole]))
     return tuple(found.values())
 
 

@@ -17,6 +17,8 @@ from anabranch import codec
 from anabranch.errors import AnabranchError
 from anabranch.reproduce import record, registry
 from anabranch.reproduce.calculated import Calculated
+from anabranch.reproduce.drawing import draw
+from anabranch.reproduce.rows import Source, function
 from anabranch.results.manifest import EMPTY
 from anabranch.running import outputs
 from anabranch.running import plan as planning
@@ -133,7 +135,7 @@ def prepare(
     AnabranchError
         If its scenario is missing, cannot be read or cannot be run.
     """
-    quick = quick and experiment.calculate is None
+    quick = quick and not experiment.calculate
     folder = out / experiment.paper / (experiment.name.partition("/")[2] + ("-quick" if quick else ""))
     if experiment.calculate:
         return Job(experiment, quick, None, folder, planning.Plan((), ()))
@@ -199,7 +201,7 @@ def run(job: Job, *, fresh: bool = False, progress: Progress | None = None, **op
         How the runs are made, as of `anabranch.run`.
     """
     if job.experiment.calculate:
-        return Calculated(job.command(), job.experiment.calculate())
+        return Calculated(job.command(), function(job.experiment.calculate)())
     outputs.check(job.results, resume=not fresh)
     options |= {
         "out": job.results,
@@ -225,9 +227,10 @@ def finish(job: Job, results: Tables) -> Outcome:
             f"{job.folder}: {len(waiting)} of {len(results.manifest.runs)} runs are missing",
             hint=f"`{shlex.join(job.command())}` runs them",
         )
-    drawn = job.experiment.draw(results)
+    source = Source(job.experiment, results)
+    drawn = draw(source)
     for figure in drawn:
         figures.write(job.folder / "figures", figure)
-    made = record.make(job.experiment, results, drawn, quick=job.quick)
+    made = record.make(source, drawn, quick=job.quick)
     record.write(job.folder / "record.json", made)
     return Outcome(job, results, drawn, made)

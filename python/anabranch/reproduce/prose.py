@@ -1,0 +1,205 @@
+"""Prose whose numbers are references, so that they follow what was recorded.
+
+In braces stand ``claim:KEY`` (our number), ``paper:KEY`` (the paper's), ``record:FIGURE/PANEL:SERIES@X`` (a point of a
+recorded figure), ``scenario:KEY`` (a setting), each with ``EXPERIMENT#`` before it if it is another one's, and ``=``
+with an arithmetic expression of such references, ``exp(-3 * 6000 / 175)`` or ``100 * claim("a") / paper("a")``. A
+format may follow: ``{claim:KEY|.2f}``. Two kinds are shown as they stand: ``setting:TEXT`` for what a paper or a
+scenario says in words, and ``once:TEXT`` for what was measured by the command in the text and not recorded.
+``note:NAME`` and ``explanation:NAME`` are texts of the same file or its paper's.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+import re
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anabranch.base import bundle, units
+from anabranch.errors import AnabranchError
+from anabranch.reproduce import record
+from anabranch.reproduce.schema import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from anabranch.reproduce.model import Experiment
+    from anabranch.reproduce.record import Record
+
+REFERENCE = re.compile(r"\{(=|[a-z]+:)\s*([^{}|]*)(?:\|([^{}]*))?\}")
+PLACE = r"(?:§|Figs?\.|Figures?|Tables?|Theorems?|Lemmas?|Rows?|rows?|chapters?|levels?|RFC|Table)"
+NAME = re.compile(
+    rf"`[^`]*`|{PLACE}\s?[\dIVX][\w.-]*(?:(?:,| and| to|, and)\s§?\d[\w.-]*)*|\(\d+\.\d+\)|\b\d+th\b|[A-Za-z]\w*\d\w*"
+)
+"""Digits that are no numbers: code, places in a paper, ordinals, names."""
+OPERATORS: Mapping[type[ast.AST], Callable[..., float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.USub: operator.neg,
+}
+FUNCTIONS: Mapping[str, Callable[..., float]] = {
+    "exp": math.exp,
+    "ceil": math.ceil,
+    "min": min,
+    "max": max,
+    "abs": abs,
+}
+
+
+def typed(text: str) -> str:
+    """The first number in a text that is no reference; empty if there is none.
+
+    Examples
+    --------
+    >>> typed("The window of {scenario:window} fills it (§V-A, Figure 8a, `k=4`)."), typed("It is 12 packets.")
+    ('', '12')
+    """
+    found = re.search(r"\d[\d.]*", NAME.sub("", REFERENCE.sub("", text)))
+    return found[0] if found else ""
+
+
+def unrecorded(text: str) -> list[str]:
+    """The numbers of a text that were measured once, by a command, and not recorded."""
+    return [match[2].strip() for match in REFERENCE.finditer(text) if match[1] == "once:"]
+
+
+def notes(text: str, experiment: Experiment) -> list[str]:
+    """The notes that a text includes."""
+    return [
+        _known(experiment.note, match[2].strip(), "note") for match in REFERENCE.finditer(text) if match[1] == "note:"
+    ]
+
+
+@dataclass(slots=True)
+class Facts:
+    """What references refer to: the experiments and their records below a repository, or in the package."""
+
+    experiments: Sequence[Experiment]
+    root: Path | None = None
+    read: dict[str, Record | None] = field(default_factory=dict)
+
+    def text(self, text: str, experiment: Experiment) -> str:
+        """Put what they refer to in the place of references.
+
+        Raises
+        ------
+        AnabranchError
+            If one refers to nothing.
+        """
+
+        def value(match: re.Match[str]) -> str:
+            kind, target, form = match[1].rstrip(":"), " ".join(match[2].split()), match[3]
+            if kind in {"setting", "once"}:
+                return target
+            if kind == "note":
+                return self.text(_known(experiment.note, target, "note"), experiment)
+            if kind == "explanation":
+                return self.text(_known(experiment.explanation, target, "explanation").text, experiment)
+            try:
+                found = self._evaluate(target, experiment) if kind == "=" else self._value(kind, target, experiment)
+            except AnabranchError as error:
+                raise AnabranchError(f"{experiment.name}: {match[0]}: {error.message}", hint=error.hint) from error
+            return found if isinstance(found, str) else format(found, form) if form else units.digits(found)
+
+        return REFERENCE.sub(value, text)
+
+    def told(self, text: str, experiment: Experiment) -> str:
+        """The same for a reader, where what is not recorded is said to be so."""
+
+        def part(match: re.Match[str]) -> str:
+            try:
+                return self.text(match[0], experiment)
+            except AnabranchError:
+                return "(not recorded)"
+
+        return REFERENCE.sub(part, text)
+
+    def record(self, name: str) -> Record:
+        """The record of an experiment."""
+        if name not in self.read:
+            file = bundle.locate(record.path(Path(), name)) if self.root is None else record.path(self.root, name)
+            self.read[name] = record.read(file) if file else None
+        found = self.read[name]
+        if found is None:
+            raise AnabranchError(f"{name} is not recorded")
+        return found
+
+    def _value(self, kind: str, target: str, experiment: Experiment) -> Any:  # noqa: ANN401 - a number, a text, a list
+        name, _, target = target.rpartition("#")
+        of = _known({one.name: one for one in self.experiments}, name, "experiment") if name else experiment
+        if kind in {"claim", "paper"}:
+            claim = _known({one.key: one for one in of.claims}, target, "claim")
+            if kind == "paper":
+                return claim.paper
+            measured = self.record(of.name).claims.get(claim.key)
+            if measured is None or measured.mean is None:
+                raise AnabranchError(f"{of.name} has not measured {target}")
+            return measured.mean
+        if kind == "record":
+            return self._point(target, self.record(of.name))
+        if kind == "scenario":
+            return _setting(of, target)
+        raise AnabranchError(
+            f"no reference is called {kind!r}", hint=nearest(kind, ["claim", "paper", "record", "scenario"])
+        )
+
+    @staticmethod
+    def _point(target: str, kept: Record) -> Any:  # noqa: ANN401 - a number or a list
+        place, _, line = target.partition(":")
+        number, _, key = place.partition("/")
+        line, _, x = line.rpartition("@") if "@" in line else (line, "", "")
+        panels = {(one["figure"], panel["panel"]): panel["series"] for one in kept.figures for panel in one["panels"]}
+        if (number, key) not in panels:
+            raise AnabranchError("no such panel", hint=nearest(place, ["/".join(one) for one in panels]))
+        points = _known(panels[number, key], line, "series")
+        if not x:
+            return points["y"]
+        return _known(dict(zip(map(str, points["x"]), points["y"], strict=True)), x, "point")
+
+    def _evaluate(self, text: str, experiment: Experiment) -> Any:  # noqa: ANN401 - a number
+        def value(node: ast.AST) -> Any:  # noqa: ANN401 - as above
+            match node:
+                case ast.Expression(body):
+                    return value(body)
+                case ast.Constant(int() | float() | str() as constant):
+                    return constant
+                case ast.BinOp(left, of, right) if type(of) in OPERATORS:
+                    return OPERATORS[type(of)](value(left), value(right))
+                case ast.UnaryOp(of, operand) if type(of) in OPERATORS:
+                    return OPERATORS[type(of)](value(operand))
+                case ast.Call(
+                    ast.Name("claim" | "paper" | "record" | "scenario" as kind), [ast.Constant(str(target))], []
+                ):
+                    return self._value(kind, target, experiment)
+                case ast.Call(ast.Name(name), arguments, []) if name in FUNCTIONS:
+                    return FUNCTIONS[name](*map(value, arguments))
+            raise AnabranchError("not arithmetic", hint=f"numbers, + - * /, references, and {', '.join(FUNCTIONS)}")
+
+        try:
+            return float(value(ast.parse(text, mode="eval")))
+        except (SyntaxError, TypeError, ValueError, ArithmeticError) as error:
+            raise AnabranchError(f"not arithmetic: {error}") from error
+
+
+def _known(of: Mapping[str, Any], name: str, what: str) -> Any:  # noqa: ANN401 - what the mapping holds
+    if name not in of:
+        raise AnabranchError(f"no {what} is called {name!r}", hint=nearest(name, of))
+    return of[name]
+
+
+def _setting(of: Experiment, key: str) -> Any:  # noqa: ANN401 - text or number
+    file = bundle.find(of.file)
+    value: Any = tomllib.loads(file.read_text(encoding="utf-8"))
+    for part in key.split("."):
+        if isinstance(value, list):
+            value = {one.get("name"): one for one in value}
+        if not isinstance(value, dict) or part not in value:
+            raise AnabranchError(f"{file} has no key {key!r}")
+        value = value[part]
+    return value

@@ -1,0 +1,90 @@
+"""What ports, servers and single links carry."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from anabranch.reproduce.rows import Source
+
+
+def core_ports(source: Source) -> pl.DataFrame:
+    """What each port of each core switch received.
+
+    Returns
+    -------
+    polars.DataFrame
+        The rows of the links towards core switches, in the order of switches, and ``switch`` and ``port``: numbers from
+        0, ports in the order of the links.
+    """
+    towards = source.results.links.filter(pl.col("dst_level") == "core")
+    return towards.with_columns(
+        # `core12` is switch 12.
+        pl.col("dst").str.extract(r"(\d+)$").cast(pl.Int64).alias("switch"),
+        pl.col("link").rank("ordinal").over("run", "dst").cast(pl.Int64).sub(1).alias("port"),
+    ).sort("run", "switch", "port")
+
+
+def applications(source: Source) -> pl.DataFrame:
+    """Number of sending and of receiving applications at each server, zero where there are none.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``run``, ``seed``, ``server``, ``applications`` and ``role``: ``sending`` or ``receiving``.
+    """
+    flows = source.rows("flows-of-workload")
+    servers = _each(flows, {"server": range(len(_pods(source)))})
+    return pl.concat(
+        servers.join(
+            flows.group_by("run", pl.col(column).cast(pl.Int64).alias("server")).agg(pl.len().alias("applications")),
+            on=["run", "server"],
+            how="left",
+            maintain_order="left",
+        ).with_columns(pl.col("applications").fill_null(0), pl.lit(role).alias("role"))
+        for role, column in (("sending", "src_host"), ("receiving", "dst_host"))
+    )
+
+
+def matrix(source: Source) -> pl.DataFrame:
+    """Number of flows from each pod to each server, zero where there are none.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``run``, ``seed``, ``server``, ``pod`` and ``flows``.
+    """
+    flows, pods = source.rows("flows-of-workload"), _pods(source)
+    cells = _each(flows, {"server": range(len(pods)), "pod": sorted(set(pods))})
+    pod = pl.col("src_host").cast(pl.Int64).replace_strict(range(len(pods)), pods, return_dtype=pl.Int64)
+    counts = flows.group_by("run", pod.alias("pod"), pl.col("dst_host").cast(pl.Int64).alias("server"))
+    return cells.join(
+        counts.agg(pl.len().alias("flows")), on=["run", "server", "pod"], how="left", maintain_order="left"
+    ).with_columns(pl.col("flows").fill_null(0))
+
+
+def _pods(source: Source) -> list[int]:
+    """Pod of each host."""
+    return [node.pod or 0 for node in source.results.fabric.nodes if node.level == "host"]
+
+
+def _each(flows: pl.DataFrame, values: Mapping[str, Sequence[int]]) -> pl.DataFrame:
+    """A row for each run and combination of values, so that a count of nothing is a zero."""
+    rows = flows.select("run", "seed").unique(maintain_order=True)
+    for name, numbers in values.items():
+        rows = rows.join(pl.DataFrame({name: pl.Series(numbers, dtype=pl.Int64)}), how="cross")
+    return rows
+
+
+def behind(source: Source) -> pl.DataFrame:
+    """The receivers of writes, with whether they are ``slow`` and whether a slow one is in their group (``held``)."""
+    failures = tomllib.loads(source.results.manifest.scenario_toml).get("failure", [])
+    names = [failure["link"].split("-")[0] for failure in failures if failure["action"] == "slow"]
+    slow = pl.col("dst_host").is_in([int(name.removeprefix("h")) for name in names])
+    receivers = source.results.flows.filter(pl.col("workload") == "writes").with_columns(slow.alias("slow"))
+    return receivers.with_columns(pl.col("slow").any().over("run", "session").alias("held"))

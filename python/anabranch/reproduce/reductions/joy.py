@@ -1,0 +1,53 @@
+"""Joy's thesis: a formula, and thresholds as steps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from anabranch.reproduce.rows import Source
+
+LONG_FLOWS = 0.6
+"""Alpha above which FA-DCTCP takes the square, not the cube, for short flows (Algorithm 1)."""
+
+
+def scaling(source: Source) -> pl.DataFrame:  # noqa: ARG001 - it needs no results
+    """Figure 7: the factor alpha^beta of long flows and of short ones, from Algorithm 1."""
+    alpha = np.linspace(0.0, 1.0, 101)
+    values = {"long": alpha, "short": np.where(alpha > LONG_FLOWS, alpha**2, alpha**3)}
+    return pl.concat(
+        pl.DataFrame({"flows": name, "alpha": alpha, "factor": of, "seed": 0}) for name, of in values.items()
+    )
+
+
+def steps(source: Source, *, rows: str, last: Sequence[float]) -> pl.DataFrame:
+    """Thresholds of each policy as they are at the ends of each interval between two decisions.
+
+    Parameters
+    ----------
+    source, rows
+        Decisions: ``policy``, ``time_ns``, ``value`` and ``seed``.
+    last
+        Begin and end of the time that is drawn, in seconds.
+    """
+    begin, end = (1e9 * second for second in last)
+    decided = source.rows(rows).filter(pl.col("seed") == min(source.results.manifest.seeds))
+    decided = decided.sort("policy", "time_ns").select("policy", "time_ns", "value", "seed")
+    until = pl.col("time_ns").shift(-1).over("policy").fill_null(end)
+    ends = decided.with_columns(until.alias("time_ns"))
+    # An end sorts before the beginning of the next interval, which is at the same time.
+    both = pl.concat([decided.with_columns(pl.lit(1).alias("begins")), ends.with_columns(pl.lit(0).alias("begins"))])
+    inside = pl.col("time_ns").clip(begin, end)
+    both = both.filter(pl.col("time_ns").max().over("policy") >= begin).with_columns(inside.alias("time_ns"))
+    # A picosecond apart, so that a time has one value.
+    return both.with_columns(pl.col("time_ns") + 1e-3 * pl.col("begins")).sort("policy", "time_ns")
+
+
+def in_time(source: Source, *, rows: str, time: str) -> pl.DataFrame:
+    """Rows of a part of the day, in the order of time, which is that of bars."""
+    return source.rows(rows).drop_nulls("part").sort(time, maintain_order=True)

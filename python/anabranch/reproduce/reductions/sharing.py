@@ -1,0 +1,66 @@
+"""How flows share a link."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from anabranch.reproduce.rows import Source
+
+
+def outcast(source: Source, *, samples: str, groups: Mapping[str, str]) -> pl.DataFrame:
+    """What each group of an Outcast gets of the bottleneck while both still send.
+
+    Once a group is complete the other has the link to itself, so that its goodput up to its own end would say little of
+    how the two shared. What counts is what was delivered until the first group is complete, over that time.
+
+    Parameters
+    ----------
+    source
+        An experiment's results.
+    samples
+        Goodput of the flows over time.
+    groups
+        Workload to group.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``run``, ``seed``, ``transport``, ``group`` (both together have a row of their own) and ``goodput_bps``.
+    """
+    flows = source.results.flows.filter(pl.col("workload").is_in(list(groups)))
+    complete = pl.when(pl.col("end_ns").is_null().any()).then(None).otherwise(pl.col("end_ns").max())
+    ends = flows.group_by("run", "workload").agg(complete.alias("until"))
+    # If none is ever complete: until the run ends.
+    runs = source.results.runs.select("run", "simulated_ns")
+    until = ends.group_by("run").agg(pl.col("until").min()).join(runs, on="run")
+    until = until.select("run", pl.coalesce("until", "simulated_ns").alias("until"))
+    sampled = source.rows(samples)
+    # There is no sample where nothing was delivered; a sample tells of the interval before it.
+    interval = sampled["time_ns"].unique().sort().diff().min()
+    inside = sampled.join(until, on="run").filter(pl.col("time_ns") < pl.col("until") + interval)
+    rate = (pl.col("value").sum() * interval / pl.col("until").first()).alias("goodput_bps")
+    keys = ["run", "seed", "transport"]
+    each = inside.group_by(*keys, "workload").agg(rate)
+    each = each.select(*keys, pl.col("workload").replace_strict(groups).alias("group"), "goodput_bps")
+    total = each.group_by(*keys).agg(pl.lit("both groups").alias("group"), pl.col("goodput_bps").sum())
+    order = [*groups.values(), "both groups"]
+    place = pl.col("group").replace_strict(order, range(len(order)), return_dtype=pl.Int64)
+    return pl.concat([each, total]).sort("run", place)
+
+
+def fairness(source: Source, *, rows: str) -> pl.DataFrame:
+    """Jain's index of the flows' goodputs at each sample while all of them send: ``jain``."""
+    samples = source.rows(rows).filter(pl.col("value") > 0)
+    ends = samples.group_by("run", "id").agg(pl.col("time_ns").min().alias("from"), pl.col("time_ns").max().alias("to"))
+    # The samples in which the last flow starts and in which the first one ends hold only a part of them.
+    window = ends.group_by("run").agg(pl.col("from").max(), pl.col("to").min(), pl.len().alias("flows"))
+    inside = (pl.col("time_ns") > pl.col("from")) & (pl.col("time_ns") < pl.col("to"))
+    value = pl.col("value")
+    jain = value.sum().pow(2) / (pl.col("flows").first() * value.pow(2).sum())
+    each = samples.join(window, on="run").filter(inside)
+    return each.group_by("seed", "transport", "time_ns").agg(jain.alias("jain"))

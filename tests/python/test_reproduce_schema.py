@@ -1,0 +1,232 @@
+"""Files of experiments: what they may say, what is refused and how, and what references in prose become."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import fields
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import polars as pl
+import pytest
+
+from anabranch.base import bundle
+from anabranch.errors import AnabranchError
+from anabranch.reproduce import prose, record, registry
+from anabranch.reproduce.claims import Claim, Measured
+from anabranch.reproduce.model import Experiment, Explanation, FigureOf, PanelOf, Paper, Rows, SeriesOf
+from anabranch.reproduce.record import Record
+from anabranch.reproduce.rows import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from anabranch.results.tables import Tables
+
+SCENARIO = '[fabric]\nk = 4\nrate = "10Gbps"\n\n[[workload]]\nname = "a"\nsessions = 7\n'
+WHOLE = """\
+title = "Title"
+question = "Question?"
+section = "§1"
+order = 1
+figures = ["1a", "1b"]
+quick = ["fabric.k=4"]
+
+[rows.short]
+from = "flows"
+condition = "size_bytes <= 100000"
+
+[series]
+both = [{ transport = "scdp" }, { transport = "ndp" }]
+
+[[figure]]
+number = "1"
+caption = "Caption"
+kind = "means"
+rows = "short"
+series = "both"
+over = "load"
+filter = { load = 0.5 }
+panel = [
+    { key = "a", value = "AVG(fct_ns)" },
+    { key = "b", value = "MAX(fct_ns)", filter = { transport = "ndp" } },
+]
+
+[[claim]]
+key = "fct-{load}"
+statement = "mean FCT at load {load}"
+where = "§1"
+rows = "short"
+filter = { transport = "scdp", load = "{load}" }
+value = "AVG(fct_ns)"
+each = [
+    { load = 0.5, paper = 10 },
+    { load = 0.8, paper = 20, filter = { transport = "ndp" }, explanation = "why" },
+]
+
+[explanation.why]
+kind = "arithmetic"
+text = "TEXT"
+"""
+WHY = (
+    'It is {claim:fct-0.8}, {= claim(\\"fct-0.5\\") / paper(\\"fct-0.5\\")|.2f} of {setting:10 µs} (Figure 8a, `k=4`).'
+)
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Callable[[str], Experiment]:
+    """Reads an experiment whose file says this."""
+    folder = tmp_path / "scenarios/scdp/one"
+    folder.mkdir(parents=True)
+    (folder.parent / "paper.toml").write_text(
+        'order = 1\nshort = "A"\nreference = "B"\n[rows.shared]\nfrom = "flows"\n'
+    )
+    (folder / "one.toml").write_text(SCENARIO)
+
+    def experiment(text: str) -> Experiment:
+        (folder / "experiment.toml").write_text(text)
+        shared = registry.paper(folder.parent / "paper.toml")
+        return registry.experiment(folder / "experiment.toml", shared)
+
+    return experiment
+
+
+def test_panels_share_what_their_figure_says_and_cases_fill_a_claim(read: Callable[[str], Experiment]) -> None:
+    experiment = read(WHOLE.replace("TEXT", WHY))
+    first, second = experiment.figure[0].panel
+    assert (first.kind, first.filter, second.filter) == ("means", {"load": 0.5}, {"load": 0.5, "transport": "ndp"})
+    one, other = experiment.claims
+    assert (one.key, one.statement, one.paper) == ("fct-0.5", "mean FCT at load 0.5", 10.0)
+    assert one.filter == {"transport": "scdp", "load": 0.5}
+    assert (other.filter, other.explanation) == ({"transport": "ndp", "load": 0.8}, "why")
+    assert {"short", "shared"} == set(experiment.rows)
+    assert (experiment.name, experiment.file) == ("scdp/one", "scenarios/scdp/one/one.toml")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message", "hint"),
+    [
+        ("title", "titel", "unknown key 'titel'", "did you mean 'title'?"),
+        ('section = "§1"\n', "", "the key 'section' is missing: expected text", ""),
+        ("order = 1", 'order = "first"', "order: expected a number, not 'first'", ""),
+        ('"1a", "1b"', '"1a", 2', "figures: expected a list of text|figures[1]: expected text, not 2", ""),
+        ('kind = "means"', 'kind = "mean"', "expected one of 'means', 'bars'", "did you mean 'means'?"),
+        ('rows = "short"\nseries', 'rows = "shorts"\nseries', "'shorts' is not among", "did you mean 'short'?"),
+        ('series = "both"', 'series = "bothe"', "'bothe' is not among the series", "did you mean 'both'?"),
+        ('over = "load"', "", "means needs 'over'", ""),
+        ("AVG(fct_ns)", "AVG(fct_ns", "not an SQL expression: AVG(fct_ns", ""),
+        ('from = "flows"', 'from = "requests.request"', "has no such function", "did you mean 'requests'?"),
+        ('from = "flows"', 'from = "os.system"', "has no such function", ""),
+        ('from = "flows"', 'from = "requests.beside"', "missing a required argument: 'rows'", "it takes"),
+        ('explanation = "why"', 'explanation = "wy"', "'wy' is not among the explanations", "did you mean 'why'?"),
+        ("load = 0.8, paper", "lod = 0.8, paper", "a case lacks 'load'", ""),
+        ("load = 0.8, paper", "load = 0.8, wrd = 1, paper", "'wrd' is neither a key nor in its texts", ""),
+        ("load = 0.8", "load = 0.5", "there is another claim of this key", ""),
+        ('rows = "short"\nfilter', "filter", "expected either 'rows' and 'value' or 'function'", ""),
+        ('value = "AVG(fct_ns)"\neach', 'value = "AVG(fct_ns)"\ncompare = "ratio"\neach', "go together", ""),
+        ('kind = "arithmetic"', 'kind = "measured"', "measured by which 'experiments'", ""),
+        ("TEXT", "It is 12 packets.", "the number 12 is typed, expected a reference", "{claim:KEY}"),
+        ('quick = ["fabric.k=4"]', "", "quick: the key is missing", ""),
+        ("[rows.short]", "[rows.shared]", "rows.shared is in scdp/paper.toml already", "choose another name"),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_file_key_and_nearest_name(
+    read: Callable[[str], Experiment], old: str, new: str, message: str, hint: str
+) -> None:
+    assert old in WHOLE
+    with pytest.raises(AnabranchError) as caught:
+        read(WHOLE.replace(old, new))
+    assert re.search(r"experiment\.toml", caught.value.message)
+    assert any(part in caught.value.message for part in message.split("|"))
+    assert hint in (caught.value.hint or "")
+
+
+def test_what_does_not_fit_the_results_is_named(read: Callable[[str], Experiment]) -> None:
+    results = cast("Tables", SimpleNamespace(flows=pl.DataFrame({"seed": [1], "size_bytes": [5], "fct_ns": [2.0]})))
+    source = Source(read(WHOLE), results)
+    with pytest.raises(AnabranchError, match=r'scdp/one: claim fct-0.5: unable to find column "(load|transport)"'):
+        source.measure(source.experiment.claims[0])
+    unknown = read(WHOLE.replace('from = "flows"', 'from = "flows"\nby = ["sead"]'))
+    with pytest.raises(AnabranchError, match=r'scdp/one: rows.short: unable to find column "sead"'):
+        Source(unknown, results).rows("short")
+
+
+@pytest.fixture
+def facts(read: Callable[[str], Experiment], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> prose.Facts:
+    """An experiment that is recorded, without its second claim."""
+    monkeypatch.chdir(tmp_path)
+    series = {"SCDP": {"x": [1, 2], "y": [3, 4]}}
+    made = Record(
+        "scdp/one",
+        False,
+        (1, 2),
+        "",
+        "1.0",
+        0,
+        {"fct-0.5": Measured({1: 8.0, 2: 10.0}), "fct-0.8": Measured({})},
+        [{"figure": "1", "panels": [{"panel": "a", "series": series}]}],
+    )
+    record.write(record.path(tmp_path, "scdp/one"), made)
+    return prose.Facts((read(WHOLE),), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("{claim:fct-0.5} of {paper:fct-0.5|.0f}", "9.00 of 10"),
+        ('{= 100 * claim("scdp/one#fct-0.5") / paper("fct-0.5")|.0f} %', "90 %"),
+        ('{record:1/a:SCDP@2}, {= max(record("1/a:SCDP")) - 1}', "4.00, 3.00"),
+        ("{scenario:fabric.rate}, {scenario:workload.a.sessions|d}", "10Gbps, 7"),
+        ("{= ceil(1e6 / 1436) * -0.5 + min(1, 2)|.1f}", "-347.5"),
+        ("{setting:1 to 2 µs}, {once:3.1}", "1 to 2 µs, 3.1"),
+    ],
+)
+def test_references_become_numbers(facts: prose.Facts, text: str, told: str) -> None:
+    assert facts.text(text, facts.experiments[0]) == told
+    assert prose.typed(text) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{claim:fct-0.9}", "no claim is called 'fct-0.9'"),
+        ("{claim:fct-0.8}", "scdp/one has not measured fct-0.8"),
+        ("{claim:scdp/two#fct-0.5}", "no experiment is called 'scdp/two'"),
+        ("{record:1/c:SCDP@2}", "no such panel"),
+        ("{record:1/a:SCDP@3}", "no point is called '3'"),
+        ("{scenario:fabric.rat}", "has no key 'fabric.rat'"),
+        ("{number:7}", "no reference is called 'number'"),
+        ("{= 1 / 0}", "not arithmetic"),
+        ("{= 2 ** 99999999}", "not arithmetic"),
+        ("{= __import__('os')}", "not arithmetic"),
+        ("{= [].__class__}", "not arithmetic"),
+        ('{= record("1/a:SCDP")}', "not arithmetic"),
+    ],
+)
+def test_what_refers_to_nothing_is_an_error(facts: prose.Facts, text: str, message: str) -> None:
+    with pytest.raises(AnabranchError, match=re.escape(message)):
+        facts.text(text, facts.experiments[0])
+    assert facts.told(f"It is {text}.", facts.experiments[0]) == "It is (not recorded)."
+
+
+@pytest.mark.parametrize("kind", [Rows, SeriesOf, PanelOf, FigureOf, Claim, Explanation, Experiment, Paper])
+def test_every_key_is_in_the_reference(kind: type[Any]) -> None:
+    page = (bundle.clone("this test") / "docs/reference/experiments.md").read_text(encoding="utf-8")
+    keys = {one.name.rstrip("_") for one in fields(kind) if not one.metadata.get("derived")}
+    assert {key for key in keys if f"`{key}`" not in page and f"`{key}." not in page} == set()
+
+
+def test_no_number_is_typed_into_an_explanation() -> None:
+    texts = [why.text for one in registry.experiments() for why in one.explanation.values()]
+    assert len(texts) > 40
+    assert [text for text in texts if prose.typed(text)] == []
+
+
+def test_every_file_of_an_experiment_is_where_it_is_found() -> None:
+    for one in registry.experiments():
+        assert one.folder is not None
+        scenarios = {file.name for file in one.folder.glob("*.toml")} - {"experiment.toml"}
+        assert scenarios == (set() if one.calculate else {f"{one.folder.name}.toml"})
+        assert tomllib.loads((one.folder / "experiment.toml").read_text(encoding="utf-8"))["title"] == one.title
