@@ -232,10 +232,10 @@ impl Block {
         self.source_received == self.k
     }
 
-    /// Whether there are enough symbols to try decoding.
+    /// Whether it is complete as it is, or there are enough symbols to try decoding, which is not under way.
     #[inline]
     pub(super) fn can_try(&self) -> bool {
-        self.received >= self.k + self.extra
+        self.pending.is_none() && (self.has_all_source() || self.received >= self.k + self.extra)
     }
 
     /// Decoding has failed: one more symbol (Algorithm 2, line 53).

@@ -28,6 +28,15 @@ pub struct Rate(pub u64);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Bytes(pub u64);
 
+/// The earlier of two timers, of which either may not be set.
+#[inline]
+pub(crate) fn earliest(one: Option<Time>, other: Option<Time>) -> Option<Time> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}
+
 impl Time {
     /// The start of a run.
     pub const ZERO: Self = Self(0);
