@@ -72,6 +72,9 @@ pub enum Event {
     PeerDetached(Peer),
     /// Sender of a one-to-many session: this receiver will not get everything, and the session goes on or ends without it.
     PeerDropped(Peer),
+    /// Receiver of several senders: this one did not send in time what was requested from it alone, and so it was requested from another. Told
+    /// once of each.
+    PeerWithholds(Peer),
     /// The endpoint has nothing more to say and may be dropped.
     Closed,
     /// The endpoint gave up.

@@ -549,6 +549,9 @@ impl Incoming {
                 Event::BlockReady(block) => self.check_block(now, block),
                 Event::Completed { .. } => self.has_all = true,
                 Event::Failed(reason) => failed = Some(reason),
+                Event::PeerWithholds(sender) => {
+                    self.backlog.push(News::Withheld { peer: self.lanes[usize::from(sender)].peer() });
+                }
                 _ => {}
             }
         }
@@ -572,9 +575,6 @@ impl Incoming {
         self.complete_if_confirmed(now);
         if let Some(receiver) = self.transport.receiver() {
             receiver.handle_timeout(now);
-            while let Some(sender) = receiver.take_withholding() {
-                self.backlog.push(News::Withheld { peer: self.lanes[usize::from(sender)].peer() });
-            }
             self.drain(now);
         }
         if self.hashes_deadline().is_some_and(|at| at <= now) {

@@ -384,7 +384,11 @@ impl Outgoing {
                     // Who came late and is sent now what it has missed has been reported.
                     self.remotes.detach(usize::from(peer), self.sender.joined_at(peer).is_none());
                 }
-                Event::Closed | Event::Connected | Event::Completed { .. } | Event::BlockReady(_) => {}
+                Event::Closed
+                | Event::Connected
+                | Event::Completed { .. }
+                | Event::BlockReady(_)
+                | Event::PeerWithholds(_) => {}
             }
         }
         self.progress.on_step(now, (self.sender.completed_blocks(), self.remotes.complete()));

@@ -340,7 +340,8 @@ impl Sender {
                     | Event::BlockReady(_)
                     | Event::Completed { .. }
                     | Event::PeerDetached(_)
-                    | Event::PeerDropped(_) => {}
+                    | Event::PeerDropped(_)
+                    | Event::PeerWithholds(_) => {}
                 }
             }
             if over {

@@ -1,0 +1,158 @@
+//! What a driver sees of a receiver: pulls, timers and events.
+
+use super::lane::{Lane, Message};
+use super::lanes::Silence;
+use super::requests::Asked;
+use super::{Receiver, State};
+use crate::demotion::Demotion;
+use crate::scdp::block::Block;
+use crate::scdp::header::{Header, Pull};
+use crate::units::earliest;
+use crate::{Arrival, Endpoint, Event, FailureReason, Peer, Stats, Time, Transmit};
+
+impl Receiver {
+    fn pull(&self, lane: u32, asked: Asked, retry: bool, done: bool) -> Transmit<Header> {
+        let size = self.config.header.0 as u32;
+        let Asked { index, upto, fin } = asked;
+        let (block, base) = (self.blocks().number(index), self.blocks().base());
+        Transmit {
+            header: Header::Pull(Pull { block, upto, base, fin, retry, done }),
+            to: lane as Peer,
+            size,
+            trimmed_size: size,
+            priority: 0,
+            control: true,
+            ect: false,
+            pushed: false,
+            rank: 0,
+            subflow: 0,
+        }
+    }
+
+    /// The next packet to a sender that does not wait for the host's pull queue: a control message, or a pull repeated after silence.
+    fn next_at_once(&mut self, lane: u32) -> Option<Transmit<Header>> {
+        if let Some(message) = self.lane_mut(lane).take_message() {
+            let asked = self.blocks().get(0).map_or(0, |b| b.lane(lane).requested);
+            let (done, upto) = if message == Message::Done { (true, 0) } else { (false, asked) };
+            return Some(self.pull(lane, Asked { index: 0, upto, fin: done }, false, done));
+        }
+        let asked = self.requests.retry(lane)?;
+        Some(self.pull(lane, asked, true, false))
+    }
+
+    /// When the session fails if nothing arrives: with several senders, each may be silent for that long.
+    fn give_up_at(&self) -> Option<Time> {
+        let bound = self.config.give_up_after.filter(|_| !self.over())?;
+        let since = if self.session.is_none() { self.started_at } else { self.lanes().silent_since() };
+        since.map(|since| since + bound)
+    }
+
+    fn on_timeout(&mut self, now: Time, lane: u32) {
+        self.stats.timeouts += 1;
+        match self.requests.on_timeout(now, lane) {
+            Silence::Repeat => {}
+            Silence::LeaveOut => self.pass_on_blocks_of(now, lane as Peer),
+            Silence::GiveUp => self.fail(FailureReason::TimedOut),
+        }
+        self.requests.lanes_mut().refresh(lane);
+        self.make_room(lane);
+    }
+}
+
+impl Endpoint for Receiver {
+    type Header = Header;
+
+    /// For sessions whose symbols carry no bytes. A receiver with a decoder fails at the first whole symbol that arrives without
+    /// its bytes; use [`handle_payload`](Receiver::handle_payload) there.
+    fn handle_packet(&mut self, now: Time, arrival: &Arrival<Header>) {
+        let whole = !arrival.trimmed && matches!(arrival.header, Header::Symbol(_));
+        if whole && self.decoding.carries_bytes() && !self.over() {
+            return self.fail(FailureReason::SymbolSize);
+        }
+        self.handle_payload(now, arrival, &[]);
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        if let State::Completed(closed_at) = &mut self.state {
+            if closed_at.take_if(|at| *at <= now).is_some() {
+                self.events.push_back(Event::Closed);
+            }
+            return;
+        }
+        if self.give_up_at().is_some_and(|at| at <= now) {
+            return self.fail(FailureReason::TimedOut);
+        }
+        if !self.over() {
+            self.pass_on_what_is_withheld(now);
+        }
+        for lane in 0..self.lanes().len() {
+            if !self.over() && self.lanes().timeout(self.lanes().at(lane)).is_some_and(|at| at <= now) {
+                self.on_timeout(now, lane as u32);
+            }
+        }
+        self.take_over(now);
+    }
+
+    fn poll_transmit(&mut self, _now: Time) -> Option<Transmit<Header>> {
+        (0..self.lanes().len() as u32).find_map(|lane| self.next_at_once(lane))
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        match self.state {
+            State::Completed(closed_at) => closed_at,
+            State::Failed => None,
+            State::Receiving => {
+                let pulls = self.lanes().iter().fold(None, |first, lane| earliest(first, self.lanes().timeout(lane)));
+                let withheld = self.checks.deadline(self.requests.blocks(), self.requests.lanes()).map(|(_, at)| at);
+                let session = self.session.as_ref().filter(|session| session.takes_over);
+                let full = self.decoding.is_full();
+                let taken_over = session.and_then(|session| self.requests.next_take_over(session, full));
+                earliest(earliest(pulls, self.give_up_at()), earliest(withheld, taken_over))
+            }
+        }
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// How many pulls could be sent, starting now; 0 if none can.
+    #[inline]
+    fn pending_pulls(&self) -> u32 {
+        if self.over() { 0 } else { self.requests.wanted(self.session.as_ref(), self.decoding.is_full()) }
+    }
+
+    /// With several senders, each tags packets by its own share of the bytes, which is less: to switches those packets are more
+    /// urgent than their pulls are here.
+    fn pull_priority(&self) -> u8 {
+        let Some(session) = self.session else { return 0 };
+        let received = self.stats.data_received.saturating_mul(session.symbol_bytes);
+        let config = &self.config;
+        Demotion::new(&config.priority_thresholds, config.priority_by, session.object_bytes).priority(received)
+    }
+
+    fn poll_pull(&mut self, now: Time) -> Option<Transmit<Header>> {
+        let session = self.session.as_ref().filter(|_| self.state == State::Receiving)?;
+        let (lane, asked) = self.requests.next(now, session, self.decoding.is_full())?;
+        Some(self.pull(lane, asked, false, false))
+    }
+
+    fn stats(&self) -> Stats {
+        let bytes = self.session.as_ref().map_or(0, |session| {
+            self.blocks().symbols(session).saturating_mul(session.symbol_bytes).min(session.object_bytes)
+        });
+        Stats { bytes_delivered: bytes, ..self.stats }
+    }
+
+    fn waiting_for(&self) -> String {
+        let Some(session) = self.session else { return "waits for the first symbol".to_owned() };
+        let outstanding: u32 = self.lanes().iter().map(Lane::outstanding).sum();
+        format!(
+            "waits for block {} of {}: {} symbols missing, {outstanding} asked for, {} timeouts",
+            self.blocks().base(),
+            session.layout.blocks,
+            self.blocks().get(0).map_or(0, Block::missing),
+            self.stats.timeouts,
+        )
+    }
+}

@@ -1,0 +1,275 @@
+//! What is in flight: symbols that blocks wait for are those that senders owe, at all times.
+
+use super::blocks::Blocks;
+use super::choice::Choice;
+use super::lanes::{Lanes, Silence};
+use super::session::Session;
+use super::taking_over::Idle;
+use crate::scdp::block::Block;
+use crate::scdp::config::ScdpConfig;
+use crate::{Peer, Time};
+use std::sync::Arc;
+
+/// Blocks in progress, and the senders that they are requested from.
+#[derive(Debug)]
+pub(super) struct Requests {
+    blocks: Blocks,
+    lanes: Lanes,
+}
+
+/// A pull: how many symbols of a block a sender is to have emitted in all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Asked {
+    pub(super) index: usize,
+    pub(super) upto: u32,
+    /// The session waits for just one more symbol (Algorithm 2, line 29).
+    pub(super) fin: bool,
+}
+
+impl Requests {
+    /// Of up to `senders` senders. `seed`: for what windows draw.
+    pub(super) fn new(config: &Arc<ScdpConfig>, senders: u16, seed: u64) -> Self {
+        Self { blocks: Blocks::new(config), lanes: Lanes::new(Arc::clone(config), senders, seed) }
+    }
+
+    #[inline]
+    pub(super) fn blocks(&self) -> &Blocks {
+        &self.blocks
+    }
+
+    /// For what does not change what is in flight.
+    #[inline]
+    pub(super) fn blocks_mut(&mut self) -> &mut Blocks {
+        &mut self.blocks
+    }
+
+    #[inline]
+    pub(super) fn lanes(&self) -> &Lanes {
+        &self.lanes
+    }
+
+    /// For what does not change what is in flight.
+    #[inline]
+    pub(super) fn lanes_mut(&mut self) -> &mut Lanes {
+        &mut self.lanes
+    }
+
+    /// The first symbol has arrived: the initial windows are in flight.
+    pub(super) fn establish(&mut self, now: Time, session: &Session) {
+        let Self { blocks, lanes } = self;
+        blocks.establish(session);
+        lanes.establish(session);
+        for lane in 0..session.lanes {
+            let mut pushed = 0;
+            blocks.push_initial(session, lane, |blocks, index, count| {
+                request(now, blocks, lanes, index, lane, count);
+                pushed += count;
+            });
+            lanes.begin(now, lane, session, pushed);
+        }
+    }
+
+    /// Whom to ask for what. `full`: the application has to take blocks before others are begun.
+    #[inline]
+    fn choice<'a>(&'a self, session: &'a Session, full: bool) -> Choice<'a> {
+        Choice { blocks: &self.blocks, lanes: &self.lanes, session, full }
+    }
+
+    /// How many symbols could be asked for, starting now; 0 if none can.
+    #[inline]
+    pub(super) fn wanted(&self, session: Option<&Session>, full: bool) -> u32 {
+        let credits = self.lanes.credits();
+        if credits == 0 {
+            return 0;
+        }
+        let wanted = self.blocks.wanted(full);
+        if self.lanes.is_single() {
+            return credits.min(wanted);
+        }
+        if wanted == 0 || session.is_none_or(|session| self.choice(session, full).next().is_none()) {
+            return 0;
+        }
+        self.lanes.usable_credits().min(wanted)
+    }
+
+    /// Asks for the next symbol, if there is one to ask for: of a sender, and what it is asked.
+    pub(super) fn next(&mut self, now: Time, session: &Session, full: bool) -> Option<(u32, Asked)> {
+        let (lane, index) = self.choice(session, full).next()?;
+        let lane = lane as u32;
+        self.blocks.reach(index, session);
+        let fin = self.blocks.lacks_one(index);
+        let coming = self.lanes.spend(now, lane);
+        let upto = request(now, &mut self.blocks, &mut self.lanes, index, lane, 1);
+        // In a group a repair symbol may be on its way already, since another has asked for it: that is no round trip.
+        let is_round_trip = !self.lanes.is_in_group() || upto <= self.blocks.at(index).source_symbols();
+        let block = self.blocks.number(index);
+        self.lanes.at_mut(lane).on_pull(now, block, upto - 1, is_round_trip, coming);
+        Some((lane, Asked { index, upto, fin }))
+    }
+
+    /// The pull to repeat, if one is due to a sender.
+    #[inline]
+    pub(super) fn retry(&mut self, lane: u32) -> Option<Asked> {
+        if !self.lanes.at_mut(lane).take_retry() {
+            return None;
+        }
+        let index = self.blocks.suspect_loss(lane)?;
+        self.lanes.at_mut(lane).on_retry();
+        Some(Asked { index, upto: self.blocks.at(index).lane(lane).requested, fin: self.blocks.lacks_one(index) })
+    }
+
+    /// A new symbol or header has arrived: the `j`-th of a sender in this block, or the answer to a repeated pull.
+    #[inline]
+    pub(super) fn arrived(&mut self, now: Time, index: usize, lane: u32, j: u32, trimmed: bool) {
+        // What others of a group wait for does not show that nothing was lost.
+        self.lanes.at_mut(lane).on_new_symbol(now);
+        if self.blocks.arrived(index, lane, j) {
+            self.lanes.no_longer_waits(lane, 1);
+            self.lanes.at_mut(lane).on_useful();
+        }
+        // A header may have overtaken the symbols before it.
+        if self.lanes.at(lane as usize).is_retried() && !trimmed && self.blocks.confirms_loss(index, lane, j) {
+            self.lanes.at_mut(lane).on_answer();
+            let lost = self.blocks.confirm_loss(lane);
+            self.lanes.on_lost(lane, lost);
+        }
+    }
+
+    /// It was whole: what should have arrived long before is lost.
+    #[inline]
+    pub(super) fn find_gaps(&mut self, index: usize, lane: u32, j: u32) {
+        let lost = self.blocks.find_gaps(index, lane, j, self.lanes.len() as u32);
+        self.lanes.on_lost(lane, lost);
+    }
+
+    /// A block no longer waits for what is in flight from a sender, which is not lost.
+    pub(super) fn give_up(&mut self, index: usize, lane: u32) {
+        let coming = self.blocks.give_up(index, lane);
+        self.lanes.no_longer_waits(lane, coming);
+    }
+
+    /// The same of all senders: what is still in flight finds the block complete, and the window is free for other blocks.
+    pub(super) fn free_window(&mut self, index: usize) {
+        (0..self.lanes.len() as u32).for_each(|lane| self.give_up(index, lane));
+    }
+
+    /// What a block waits for from a sender is lost.
+    pub(super) fn lose(&mut self, index: usize, lane: u32) {
+        let lost = self.blocks.lose(index, lane);
+        self.lanes.on_lost(lane, lost);
+    }
+
+    /// A block restarts, from all senders or from one alone.
+    pub(super) fn restart(&mut self, index: usize, sole: Option<u32>) {
+        for lane in (0..self.lanes.len() as u32).filter(|&lane| sole.is_some_and(|sole| sole != lane)) {
+            self.give_up(index, lane);
+        }
+        self.blocks.restart(index, sole);
+    }
+
+    /// Blocks that are requested from one sender alone.
+    pub(super) fn requested_from_alone(&self, lane: u32) -> Vec<usize> {
+        let waits = |block: &Block| !block.is_complete() && block.sole() == Some(lane);
+        (0..self.blocks.len()).filter(|&index| waits(self.blocks.at(index))).collect()
+    }
+
+    /// A sender has sent wrong symbols: it owes none any more. Returns the blocks that have some of them, if that is news.
+    pub(super) fn exclude(&mut self, sender: Peer) -> Option<Vec<usize>> {
+        let lane = u32::from(sender);
+        if !self.lanes.exclude(sender) {
+            return None;
+        }
+        (0..self.blocks.len()).for_each(|index| self.lose(index, lane));
+        self.lanes.refresh(lane);
+        let has_some = |block: &Block| !block.is_complete() && block.sole().is_none() && block.has_any_of(lane);
+        Some((0..self.blocks.len()).filter(|&index| has_some(self.blocks.at(index))).collect())
+    }
+
+    /// The receiver goes on at a later block, and receives those before it afterwards. Returns those to be received from the beginning then.
+    pub(super) fn join_at(&mut self, first: u32, session: Option<&Session>) -> Vec<u32> {
+        (0..self.blocks.len()).for_each(|index| self.free_window(index));
+        self.blocks.join_at(first, session)
+    }
+
+    /// Nothing has arrived from a sender for too long. What it owes is lost if it is left out.
+    pub(super) fn on_timeout(&mut self, now: Time, lane: u32) -> Silence {
+        let silence = self.lanes.on_timeout(now, lane);
+        if silence == Silence::LeaveOut {
+            (0..self.blocks.len()).for_each(|index| self.lose(index, lane));
+        }
+        silence
+    }
+
+    /// After a window has shrunk, symbols of later blocks may fill it, and in a group those may wait for receivers that wait for
+    /// this receiver's first block: some of these symbols are written off to make room for it. In a group they have not been sent, and so
+    /// say nothing about the path.
+    pub(super) fn make_room(&mut self, lane: u32) {
+        let waits = |first: &Block| first.need() > 0 && first.takes(lane) && first.lane(lane).outstanding == 0;
+        if !self.blocks.get(0).is_some_and(waits) || self.lanes.at(lane as usize).window().is_fixed() {
+            return;
+        }
+        for index in (1..self.blocks.len()).rev() {
+            if self.lanes.at(lane as usize).credits() > 0 {
+                return;
+            }
+            if self.lanes.is_in_group() {
+                self.give_up(index, lane);
+            } else {
+                self.lose(index, lane);
+            }
+        }
+    }
+
+    /// When senders may have to take over what blocks wait for.
+    #[inline]
+    pub(super) fn next_take_over(&self, session: &Session, full: bool) -> Option<Time> {
+        Idle::find(&self.choice(session, full))?.next(&self.blocks, &self.lanes)
+    }
+
+    /// Lets senders take over what blocks have waited for too long, as much as they may be asked for.
+    #[inline]
+    pub(super) fn take_over(&mut self, now: Time, session: &Session, full: bool) {
+        let Some(idle) = Idle::find(&self.choice(session, full)) else { return };
+        let mut room = idle.room(&self.lanes);
+        for index in 0..self.blocks.len() {
+            for lane in 0..self.lanes.len() {
+                let since = idle.late_since(self.blocks.at(index), lane, &self.lanes);
+                if room > 0 && since.is_some_and(|since| since <= now) {
+                    room -= self.stop_waiting(index, lane as u32, room);
+                }
+            }
+        }
+    }
+
+    /// A block no longer waits for up to `most` symbols of a sender. Returns for how many.
+    fn stop_waiting(&mut self, index: usize, lane: u32, most: u32) -> u32 {
+        let number = self.blocks.at(index).lane(lane).last_asked;
+        let count = self.blocks.overtake(index, lane, most);
+        self.lanes.at_mut(lane).on_late(number);
+        self.lanes.no_longer_waits(lane, count);
+        count
+    }
+
+    /// Checks the bookkeeping, and returns the symbols in flight plus the credits: the sum of the windows.
+    #[cfg(test)]
+    pub(super) fn check(&self) -> u32 {
+        let coming = self.blocks.check(self.lanes.len() as u32);
+        for (i, lane) in self.lanes.iter().enumerate() {
+            assert_eq!(lane.outstanding(), coming.get(i).copied().unwrap_or(0), "lane {i}");
+        }
+        self.lanes.check() + coming.iter().sum::<u32>()
+    }
+}
+
+/// Requests `count` more symbols of a block from a lane; returns the total requested of the block from that lane.
+#[inline]
+fn request(now: Time, blocks: &mut Blocks, lanes: &mut Lanes, index: usize, lane: u32, count: u32) -> u32 {
+    let lane_asked = lanes.at_mut(lane);
+    let before = lane_asked.ask(count);
+    let upto = blocks.request(index, lane, count, before);
+    lane_asked.on_asked(now, blocks.number(index), upto);
+    upto
+}
+
+#[cfg(test)]
+mod tests;

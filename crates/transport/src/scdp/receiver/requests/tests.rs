@@ -1,0 +1,137 @@
+use super::*;
+use crate::Duration;
+use crate::scdp::WindowControl;
+use crate::scdp::header::{Mode, Options};
+use crate::scdp::receiver::lane::Arrived;
+use crate::scdp::receiver::window::Seen;
+
+/// Requests of one session, in which receivers find their windows themselves.
+struct Bench {
+    session: Session,
+    requests: Requests,
+}
+
+impl Bench {
+    /// Two blocks of twelve symbols, of `senders` senders that have pushed `window` each.
+    fn new(senders: u16, window: u16) -> Self {
+        let config = ScdpConfig { window_control: WindowControl::Bbr, ..ScdpConfig::default() };
+        let options = Options {
+            object_bytes: 24,
+            symbol_bytes: 1,
+            block_symbols: 12,
+            window,
+            lanes: senders,
+            mode: Mode::ManyToOne,
+        };
+        let session = Session::new(&options, &config).unwrap();
+        let mut requests = Requests::new(&Arc::new(config), senders, 1);
+        requests.establish(Time::ZERO, &session);
+        Self { session, requests }
+    }
+
+    /// Asks for the next symbol, if there is one to ask for: of this sender, of this block.
+    fn ask(&mut self, now: Time) -> Option<(u32, usize)> {
+        let (lane, asked) = self.requests.next(now, &self.session, false)?;
+        self.requests.check();
+        Some((lane, asked.index))
+    }
+
+    /// The `j`-th symbol of a sender's share of a block arrives.
+    fn arrive(&mut self, now: Time, lane: u32, index: usize, j: u32) {
+        let (block, place) = (self.requests.blocks().number(index), j * self.session.lanes + lane);
+        let symbol =
+            Arrived { block, index: j, asked_as: j, seen: Seen::Whole, is_repeated: false, is_of_others: false };
+        self.requests.lanes_mut().on_symbol(now, lane, &symbol);
+        self.requests.blocks_mut().note(index, place);
+        self.requests.arrived(now, index, lane, j, false);
+        if self.requests.blocks().at(index).takes(lane) {
+            self.requests.blocks_mut().receive(index, place);
+        }
+        self.requests.lanes_mut().refresh(lane);
+        self.requests.check();
+    }
+}
+
+fn at(ms: u64) -> Time {
+    Time::ZERO + Duration::from_ms(ms)
+}
+
+#[test]
+fn senders_are_asked_for_their_shares_in_turn_and_then_for_the_next_block() {
+    let mut bench = Bench::new(3, 2);
+    assert_eq!(bench.ask(at(0)), None, "all windows are full");
+    for j in 0..2 {
+        (0..3).for_each(|lane| bench.arrive(at(1), lane, 0, j));
+        let asked = [0, 1, 2].map(|_| bench.ask(at(1)));
+        assert_eq!(asked, [Some((0, 0)), Some((1, 0)), Some((2, 0))]);
+    }
+    bench.arrive(at(2), 1, 0, 2);
+    let more: Vec<_> = std::iter::from_fn(|| bench.ask(at(2))).collect();
+    assert!(more.contains(&(1, 1)) && more.iter().all(|asked| asked.1 == 1), "{more:?}");
+}
+
+#[test]
+fn a_block_that_is_asked_of_one_alone_waits_for_that_one() {
+    let mut bench = Bench::new(3, 2);
+    bench.requests.restart(0, Some(2));
+    bench.requests.check();
+    assert_eq!(bench.ask(at(0)), None, "what was asked of the others is still on its way");
+    bench.arrive(at(1), 0, 0, 1);
+    assert_eq!([bench.ask(at(1)), bench.ask(at(1))], [Some((0, 1)); 2]);
+    assert_eq!(bench.requests.requested_from_alone(2), [0]);
+    bench.arrive(at(1), 2, 0, 0);
+    assert_eq!(bench.ask(at(1)), Some((2, 0)));
+}
+
+#[test]
+fn what_a_silent_sender_owes_is_lost_and_it_is_asked_for_nothing() {
+    let mut bench = Bench::new(2, 3);
+    let silence = [2, 4].map(|ms| bench.requests.on_timeout(at(ms), 0));
+    bench.requests.check();
+    assert_eq!(silence, [Silence::Repeat, Silence::LeaveOut]);
+    assert_eq!((bench.requests.lanes().at(0).outstanding(), bench.ask(at(4))), (0, None));
+    bench.arrive(at(5), 1, 0, 0);
+    assert_eq!(bench.ask(at(5)), Some((1, 0)));
+}
+
+#[test]
+fn a_repeated_pull_says_what_was_asked_for_and_its_answer_what_is_lost() {
+    let mut bench = Bench::new(1, 4);
+    assert_eq!(bench.requests.retry(0), None, "none is due");
+    bench.requests.on_timeout(at(2), 0);
+    assert_eq!(bench.requests.retry(0), Some(Asked { index: 0, upto: 4, fin: false }));
+    bench.arrive(at(3), 0, 0, 4);
+    assert_eq!(bench.requests.lanes().at(0).outstanding(), 0, "all four are lost");
+}
+
+#[test]
+fn who_sent_wrong_symbols_owes_nothing_and_its_blocks_are_named() {
+    let mut bench = Bench::new(2, 3);
+    bench.arrive(at(1), 0, 0, 0);
+    assert_eq!(bench.requests.exclude(0), Some(vec![0]));
+    assert_eq!((bench.requests.exclude(0), bench.requests.lanes().at(0).outstanding()), (None, 0));
+    bench.requests.check();
+}
+
+#[test]
+fn what_was_asked_of_a_slow_sender_is_taken_over_once_there_is_nothing_else_to_ask_for() {
+    let mut bench = Bench::new(2, 6);
+    // Sender 0 answers within a millisecond, sender 1 not at all.
+    let (mut ms, mut coming) = (0, (0..6).map(|j| (0, j)).collect::<Vec<_>>());
+    while !coming.is_empty() {
+        ms += 1;
+        coming.drain(..).for_each(|(index, j)| bench.arrive(at(ms), 0, index, j));
+        while let Some((lane, index)) = bench.ask(at(ms)) {
+            assert_eq!(lane, 0);
+            coming.push((index, bench.requests.blocks().at(index).lane(0).requested - 1));
+        }
+    }
+    assert!(bench.requests.lanes().at(0).credits() > 0, "it could send more");
+    let due = bench.requests.next_take_over(&bench.session, false).expect("it takes over");
+    assert!(due > at(ms));
+    bench.requests.take_over(at(ms), &bench.session, false);
+    assert_eq!(bench.ask(at(ms)), None, "not yet");
+    bench.requests.take_over(due, &bench.session, false);
+    bench.requests.check();
+    assert_eq!(bench.ask(due), Some((0, 0)), "in its place");
+}
