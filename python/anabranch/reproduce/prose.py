@@ -67,8 +67,9 @@ def typed(text: str) -> str:
 
 
 def unrecorded(text: str) -> list[str]:
-    """The numbers of a text that were measured once, by a command, and not recorded."""
-    return [match[2].strip() for match in REFERENCE.finditer(text) if match[1] == "once:"]
+    """What a text rests on that no record holds: numbers measured once, and a command in place of a record."""
+    once = [match[2].strip() for match in REFERENCE.finditer(text) if match[1] == "once:"]
+    return [*once, *(["what a command shows"] if "`anabranch run " in " ".join(text.split()) else [])]
 
 
 def notes(text: str, experiment: Experiment) -> list[str]:
