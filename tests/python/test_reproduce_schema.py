@@ -169,7 +169,8 @@ def facts(read: Callable[[str], Experiment], monkeypatch: pytest.MonkeyPatch, tm
         [{"figure": "1", "panels": [{"panel": "a", "series": series}]}],
     )
     record.write(record.path(tmp_path, "scdp/one"), made)
-    return prose.Facts((read(WHOLE),), tmp_path)
+    endless = '\n[explanation.itself]\nkind = "arithmetic"\ntext = "{explanation:itself}"\n'
+    return prose.Facts((read(WHOLE + endless),), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -203,6 +204,10 @@ def test_references_become_numbers(facts: prose.Facts, text: str, told: str) -> 
         ("{= __import__('os')}", "not arithmetic"),
         ("{= [].__class__}", "not arithmetic"),
         ('{= record("1/a:SCDP")}', "not arithmetic"),
+        ('{= record("1/a:SCDP") * 999999999}', "not arithmetic"),
+        ('{= "a" * 999999999}', "not arithmetic"),
+        ("{claim:fct-0.5|x}", "Unknown format code 'x'"),
+        ("{explanation:itself}", "scdp/one: {explanation:itself} includes itself"),
     ],
 )
 def test_what_refers_to_nothing_is_an_error(facts: prose.Facts, text: str, message: str) -> None:

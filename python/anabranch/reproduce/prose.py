@@ -43,6 +43,8 @@ OPERATORS: Mapping[type[ast.AST], Callable[..., float]] = {
     ast.Div: operator.truediv,
     ast.USub: operator.neg,
 }
+DEPTH = 8
+"""Texts within texts."""
 FUNCTIONS: Mapping[str, Callable[..., float]] = {
     "exp": math.exp,
     "ceil": math.ceil,
@@ -65,8 +67,9 @@ def typed(text: str) -> str:
 
 
 def unrecorded(text: str) -> list[str]:
-    """The numbers of a text that were measured once, by a command, and not recorded."""
-    return [match[2].strip() for match in REFERENCE.finditer(text) if match[1] == "once:"]
+    """What a text rests on that no record holds: numbers measured once, and a command in place of a record."""
+    once = [match[2].strip() for match in REFERENCE.finditer(text) if match[1] == "once:"]
+    return [*once, *(["what a command shows"] if "`anabranch run " in " ".join(text.split()) else [])]
 
 
 def notes(text: str, experiment: Experiment) -> list[str]:
@@ -84,7 +87,7 @@ class Facts:
     root: Path | None = None
     read: dict[str, Record | None] = field(default_factory=dict)
 
-    def text(self, text: str, experiment: Experiment) -> str:
+    def text(self, text: str, experiment: Experiment, depth: int = 0) -> str:
         """Put what they refer to in the place of references.
 
         Raises
@@ -97,15 +100,15 @@ class Facts:
             kind, target, form = match[1].rstrip(":"), " ".join(match[2].split()), match[3]
             if kind in {"setting", "once"}:
                 return target
-            if kind == "note":
-                return self.text(_known(experiment.note, target, "note"), experiment)
-            if kind == "explanation":
-                return self.text(_known(experiment.explanation, target, "explanation").text, experiment)
+            if kind in {"note", "explanation"}:
+                return self.text(_included(kind, target, experiment, depth), experiment, depth + 1)
             try:
                 found = self._evaluate(target, experiment) if kind == "=" else self._value(kind, target, experiment)
+                return found if isinstance(found, str) else format(found, form) if form else units.digits(found)
             except AnabranchError as error:
                 raise AnabranchError(f"{experiment.name}: {match[0]}: {error.message}", hint=error.hint) from error
-            return found if isinstance(found, str) else format(found, form) if form else units.digits(found)
+            except (TypeError, ValueError) as error:
+                raise AnabranchError(f"{experiment.name}: {match[0]}: {error}") from error
 
         return REFERENCE.sub(value, text)
 
@@ -167,12 +170,12 @@ class Facts:
             match node:
                 case ast.Expression(body):
                     return value(body)
-                case ast.Constant(int() | float() | str() as constant):
+                case ast.Constant(int() | float() as constant):
                     return constant
                 case ast.BinOp(left, of, right) if type(of) in OPERATORS:
-                    return OPERATORS[type(of)](value(left), value(right))
+                    return OPERATORS[type(of)](float(value(left)), float(value(right)))
                 case ast.UnaryOp(of, operand) if type(of) in OPERATORS:
-                    return OPERATORS[type(of)](value(operand))
+                    return OPERATORS[type(of)](float(value(operand)))
                 case ast.Call(
                     ast.Name("claim" | "paper" | "record" | "scenario" as kind), [ast.Constant(str(target))], []
                 ):
@@ -185,6 +188,15 @@ class Facts:
             return float(value(ast.parse(text, mode="eval")))
         except (SyntaxError, TypeError, ValueError, ArithmeticError) as error:
             raise AnabranchError(f"not arithmetic: {error}") from error
+
+
+def _included(kind: str, name: str, experiment: Experiment, depth: int) -> str:
+    """A text that another includes."""
+    if depth > DEPTH:
+        raise AnabranchError(f"{experiment.name}: {{{kind}:{name}}} includes itself")
+    if kind == "note":
+        return str(_known(experiment.note, name, kind))
+    return str(_known(experiment.explanation, name, kind).text)
 
 
 def _known(of: Mapping[str, Any], name: str, what: str) -> Any:  # noqa: ANN401 - what the mapping holds

@@ -491,7 +491,8 @@ fn scenarios_beyond_the_papers_are_possible() {
         ("topologies", 54),
         ("pull-order", 30),
     ] {
-        let plan = load(&repository(&format!("scenarios/scdp/{name}/{name}.toml")), &[]).unwrap_or_else(|e| panic!("{e}"));
+        let plan =
+            load(&repository(&format!("scenarios/scdp/{name}/{name}.toml")), &[]).unwrap_or_else(|e| panic!("{e}"));
         // Windows and decoders that do not fit are what some of them compare.
         let told =
             |message: &str| plan.runs[..].iter().flat_map(|run| &run.remarks[..]).any(|r| r.fault.message == message);
