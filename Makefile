@@ -27,7 +27,7 @@ CODEC_LEVEL_TESTS := kernels:: solve:: vectors:: levels::
 
 HOST_TRIPLE = $(shell rustc -vV | sed -n 's/^host: //p')
 
-.PHONY: help setup demo demo-net demo-lab scdp readme notebook test test-build nightly wheel test-wheel test-trials test-papers test-cluster fidelity-traffic test-codec test-codec-levels test-codec-all test-net-all package msrv miri check check-rust check-python format bench bench-codec bench-net bench-traffic bench-volumes instructions clean
+.PHONY: help setup demo demo-net demo-lab scdp readme notebook test test-build nightly wheel test-wheel test-trials test-papers test-cluster fidelity-traffic test-codec test-codec-levels test-codec-all test-net-all package public-api msrv miri check check-rust check-python format bench bench-codec bench-net bench-traffic bench-volumes instructions clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -96,6 +96,9 @@ test-net-all: ## the long test of SCDP sessions: ten thousand on networks with e
 package: ## make and build the packages of the published crates, and check what is in them; nothing is uploaded
 	@"$(PYTHON)" tools/package
 
+public-api: ## compare the exports of the published crates with what is written down (needs a nightly Rust and cargo-public-api)
+	@"$(PYTHON)" tools/public-api
+
 msrv: ## build and test the published crates with the oldest Rust they promise to work with (needs rustup)
 	@tools/msrv
 
@@ -123,6 +126,7 @@ check-rust:
 	cargo clippy --locked --workspace --all-targets $(CODEC_FEATURES) $(NET_FEATURES) -- -D warnings
 	cargo clippy --locked -p anabranch-raptorq --no-default-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked $(CRATES) --no-deps
+	@"$(PYTHON)" tools/public-api --names
 
 check-python:
 	$(BIN)/ruff format --check

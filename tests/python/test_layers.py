@@ -1,8 +1,13 @@
-"""Modules of the Rust crates import only what is below them, and no two files import each other."""
+"""Crates know only crates below them, modules import only modules below them, and no two files import each other."""
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +18,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
+
+CRATES = """
+    powerlaw raptorq traffic
+    codec-bench raptorq-c transport
+    host lab sim switch
+    bench net results routing
+    py scdp-cli
+"""
+"""From the ground up; a crate may depend on crates of the lines above its own (docs/concepts/architecture.md)."""
+
+WORLDS = ("sim results routing bench py", "host net switch lab scdp-cli")
+"""Neither knows anything of the other."""
 
 # From the ground up; a line may import the lines above it, and no others (docs/concepts/architecture.md).
 LAYERS = {
@@ -53,6 +70,58 @@ LAYERS = {
         acquaintances admission schedule
         host
     """,
+    "traffic": """
+        compress stamp watch
+        error
+        bins filter input order
+        request
+        track
+        collect series
+        format report
+        ingest
+    """,
+    "powerlaw": """
+        quadrature random sample
+        law
+        zeta
+        scan
+        fit
+        discrete tilted weibull
+        alternative
+        bootstrap compare
+    """,
+    "results": """
+        manifest tables
+        captures
+        store
+        lab
+    """,
+    "py": """
+        codec options powerlaw routing traffic
+        sweep
+    """,
+    "bench": """
+        cases process
+        threads
+    """,
+    "codec-bench": """
+        clock provenance workload
+        measure
+        contenders
+        latency
+    """,
+    "scdp-cli": """
+        failure figures save text time
+        addresses events table
+        arguments output
+        key_file session signals
+        signing
+        doctor key lab switch
+        receive send serve
+        fetch
+        cli
+        pages reference
+    """,
     "net": """
         clock interface socket waker
         busy_poll files
@@ -86,7 +155,7 @@ LAYERS = {
         execute
     """,
     "sim": """
-        input random stopwatch
+        input random stopwatch text
         engine
         fabric
         workload
@@ -110,73 +179,163 @@ LAYERS = {
 }
 
 COMMENT = re.compile(r"//[^\n]*")
-NAMED = re.compile(r"\bcrate::(\{|\w+)")
-EXPORTED = re.compile(r"^pub use (\w+)::(?:\{([^}]*)\}|(\w+));", re.MULTILINE)
-PATH = re.compile(r"\b(crate|(?:super::)*super)((?:::\w+)+)")
-INNERMOST = re.compile(r"\{[^{}]*\}")
+START = re.compile(r"\b(crate|self|(?:super::)*super)::(?=[\w{])")
+EXPORT = re.compile(r"^pub(?:\([^)]*\))? use ", re.MULTILINE)
+WORD = re.compile(r"\w+")
+RENAMED = re.compile(r"\s+as\s+\w+")
+
+Module = tuple[str, ...]
+"""The names from the crate's root to a module; empty for the root itself."""
 
 
-def imports(source: str) -> Iterator[str]:
-    """Modules of its own crate that a source file names, comments apart."""
-    code = COMMENT.sub("", source)
-    for named in NAMED.finditer(code):
-        if named[1] != "{":
-            yield named[1]
-            continue
-        # `use crate::{a, b::{c, d}};` without what is in the inner braces.
-        several = code[named.end() : code.index(";", named.end())]
-        while INNERMOST.search(several):
-            several = INNERMOST.sub("", several)
-        yield from (name.strip(" \n}").partition("::")[0] for name in several.split(","))
+def branches(text: str, at: int) -> tuple[list[Module], int]:
+    """The paths of a tree such as ``a::{b, c::{d, e}}``, and where it ends."""
+    if word := WORD.match(text, at):
+        end = word.end()
+        if not text.startswith("::", end) or (text[end + 2] not in "{*" and not WORD.match(text, end + 2)):
+            return [(word[0],)], end
+        inner, end = branches(text, end + 2)
+        return [(word[0], *path) for path in inner], end
+    if text[at] == "*":
+        return [()], at + 1
+    found: list[Module] = []
+    at += 1
+    while True:
+        while text[at] in " \n,":
+            at += 1
+        if text[at] == "}":
+            return found, at + 1
+        inner, at = branches(text, at)
+        found += inner
+        if renamed := RENAMED.match(text, at):
+            at = renamed.end()
 
 
-def exports(root: str) -> dict[str, str]:
-    """The module of each name that the crate's root exports."""
-    lists = ((module, several or one) for module, several, one in EXPORTED.findall(root))
-    return {name.strip(): module for module, names in lists for name in names.split(",")}
+@dataclass(frozen=True)
+class Crate:
+    """The modules of a crate, and what each of them names."""
+
+    folder: Path
+
+    @cached_property
+    def files(self) -> dict[Module, Path]:
+        """The file of each module."""
+        inner = (path for path in sorted(self.folder.rglob("*.rs")) if path != self.root)
+        parts = ((path.relative_to(self.folder).with_suffix("").parts, path) for path in inner)
+        return {module[:-1] if module[-1] == "mod" else module: path for module, path in parts}
+
+    @property
+    def root(self) -> Path:
+        """The file of the crate itself."""
+        return next(path for path in (self.folder / "lib.rs", self.folder / "main.rs") if path.exists())
+
+    @cached_property
+    def code(self) -> dict[Module, str]:
+        """The code of each module, comments apart."""
+        return {
+            module: COMMENT.sub("", path.read_text(encoding="utf-8"))
+            for module, path in {**self.files, (): self.root}.items()
+        }
+
+    @cached_property
+    def exported(self) -> dict[Module, Module]:
+        """What ``pub use`` gives another path: that path, and what it stands for."""
+        found = {}
+        for module, code in self.code.items():
+            for export in EXPORT.finditer(code):
+                for path in branches(code, export.end())[0]:
+                    target = self.absolute(module, path[0], path[1:]) if path else ()
+                    if target:
+                        found[*module, target[-1]] = target
+        return found
+
+    def absolute(self, module: Module, head: str, tail: Module) -> Module:
+        """The path from the root of what a module names."""
+        if head == "crate":
+            return tail
+        if head == "self":
+            return (*module, *tail)
+        if head.startswith("super"):
+            return (*module[: max(0, len(module) - head.count("super"))], *tail)
+        return (*module, head, *tail)
+
+    def module_of(self, path: Module) -> Module:
+        """The module that defines what a path leads to, or that which leads there."""
+        for _ in range(len(self.exported)):
+            known = (path[:n] for n in range(len(path), 0, -1) if self.exported.get(path[:n], path[:n]) != path[:n])
+            if (start := next(known, None)) is None:
+                break
+            path = (*self.exported[start], *path[len(start) :])
+        while path and path not in self.files:
+            path = path[:-1]
+        return path
+
+    def uses(self, module: Module) -> Iterator[Module]:
+        """Other modules that a module names; those around it, and those in it, are one with it."""
+        code = self.code[module]
+        for start in START.finditer(code):
+            for tail in branches(code, start.end())[0]:
+                used = self.module_of(self.absolute(module, start[1], tail))
+                if used[: len(module)] != module and module[: len(used)] != used:
+                    yield used
 
 
 def upward(crate: Path, layers: list[list[str]]) -> list[str]:
     """What is imported from a layer that is not below."""
     height = {module: n for n, layer in enumerate(layers) for module in layer}
-    module_of = exports((crate / "lib.rs").read_text(encoding="utf-8"))
-    found = []
-    for path in sorted(crate.rglob("*.rs")):
-        module = path.relative_to(crate).parts[0].removesuffix(".rs")
-        if module == "lib":
-            continue
-        assert module in height, f"{module} of {crate} has no layer"
-        names = {module_of.get(name, name) for name in imports(path.read_text(encoding="utf-8"))} - {module}
-        above = sorted(name for name in names if height.get(name, -1) >= height[module])
+    found, read = [], Crate(crate)
+    for module, path in read.files.items():
+        own = module[0]
+        assert own in height, f"{own} of {crate} has no layer"
+        names = {used[0] for used in read.uses(module)} - {own}
+        above = sorted(name for name in names if height.get(name, -1) >= height[own])
         found += [f"{path.relative_to(crate)} imports {name}" for name in above]
     return found
 
 
-def files(crate: Path) -> dict[tuple[str, ...], Path]:
-    """The module that each file is."""
-    inner = (path for path in sorted(crate.rglob("*.rs")) if path.name != "lib.rs")
-    parts = ((path.relative_to(crate).with_suffix("").parts, path) for path in inner)
-    return {module[:-1] if module[-1] == "mod" else module: path for module, path in parts}
-
-
 def circle(crate: Path) -> list[str]:
-    """Files that import each other, round a circle; a module and those inside it are one."""
-    modules = files(crate)
-    graph: dict[str, set[str]] = {}
-    for module, path in modules.items():
-        uses = graph.setdefault("::".join(module), set())
-        for head, tail in PATH.findall(COMMENT.sub("", path.read_text(encoding="utf-8"))):
-            base = () if head == "crate" else module[: max(0, len(module) - head.count("super"))]
-            target = (*base, *tail.split("::")[1:])
-            while target and target not in modules:
-                target = target[:-1]
-            if target[: len(module)] != module and module[: len(target)] != target:
-                uses.add("::".join(target))
+    """Files that import each other, round a circle."""
+    read = Crate(crate)
     try:
-        TopologicalSorter(graph).prepare()
+        TopologicalSorter({module: set(read.uses(module)) for module in read.files}).prepare()
     except CycleError as error:
-        return list(error.args[1])
+        return ["::".join(module) for module in error.args[1]]
     return []
+
+
+@pytest.fixture(scope="module")
+def dependencies() -> dict[str, set[str]]:
+    """The crates of the workspace by their folders, and which of them each is built from."""
+    if shutil.which("cargo") is None:
+        pytest.skip("no `cargo` to ask for the crates")
+    command = ["cargo", "metadata", "--locked", "--offline", "--no-deps", "--format-version=1"]
+    text = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return {
+        Path(package["manifest_path"]).parent.name: {
+            Path(one["path"]).name for one in package["dependencies"] if one.get("path") and one["kind"] != "dev"
+        }
+        for package in json.loads(text)["packages"]
+    }
+
+
+def test_every_crate_has_a_place(dependencies: dict[str, set[str]]) -> None:
+    assert sorted(CRATES.split()) == sorted(dependencies)
+    assert sorted(LAYERS) == sorted(dependencies)
+
+
+def test_crates_depend_on_crates_below_them(dependencies: dict[str, set[str]]) -> None:
+    height = {crate: n for n, layer in enumerate(CRATES.strip().splitlines()) for crate in layer.split()}
+    above = {crate: {one for one in known if height[one] >= height[crate]} for crate, known in dependencies.items()}
+    assert not any(above.values()), above
+
+
+def test_the_simulator_and_real_networks_do_not_know_each_other(dependencies: dict[str, set[str]]) -> None:
+    one, other = (set(world.split()) for world in WORLDS)
+    for crate in one | other:
+        known = {crate}
+        while more := set().union(*(dependencies[name] for name in known)) - known:
+            known |= more
+        assert not (known & one and known & other), f"{crate} knows {known}"
 
 
 @pytest.mark.parametrize("crate", LAYERS)
@@ -188,7 +347,8 @@ def test_modules_import_what_is_below_them(crate: str) -> None:
 def test_an_import_from_above_is_found(tmp_path: Path) -> None:
     (tmp_path / "low").mkdir()
     (tmp_path / "lib.rs").write_text("mod low;\nmod beside;\nmod high;\npub use high::{Other, Thing};\n")
-    (tmp_path / "low" / "a.rs").write_text("//! See crate::beside.\nuse crate::{low::{b, c}, Thing};\n")
+    (tmp_path / "low" / "mod.rs").write_text("mod a;\n")
+    (tmp_path / "low" / "a.rs").write_text("//! See crate::beside.\nuse crate::{low::{b, c}, Thing as T};\n")
     (tmp_path / "beside.rs").write_text("fn f() -> crate::low::A {}\n")
     (tmp_path / "high.rs").write_text("use crate::low::a;\n")
     found = upward(tmp_path, [["low", "beside"], ["high"]])
@@ -200,11 +360,21 @@ def test_no_files_import_each_other(crate: str) -> None:
     assert circle(ROOT / "crates" / crate / "src") == []
 
 
-def test_files_that_import_each_other_are_found(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "back",
+    [
+        "use crate::a::one::One;",
+        "use crate::a::{self, one::{One, Other}};",
+        "use super::{two, One};",
+        "fn f() -> super::One {}",
+    ],
+)
+def test_files_that_import_each_other_are_found(tmp_path: Path, back: str) -> None:
     (tmp_path / "a").mkdir()
-    (tmp_path / "a" / "mod.rs").write_text("mod one;\nmod two;\npub use one::One;\n")
+    (tmp_path / "main.rs").write_text("mod a;\n")
+    (tmp_path / "a" / "mod.rs").write_text("mod one;\nmod two;\npub(crate) use one::One;\n")
     (tmp_path / "a" / "one.rs").write_text("use super::two::Two;\nuse super::One;\n")
     (tmp_path / "a" / "two.rs").write_text("// super::one\n")
     assert circle(tmp_path) == []
-    (tmp_path / "a" / "two.rs").write_text("use crate::a::one::One;\n")
+    (tmp_path / "a" / "two.rs").write_text(f"{back}\n")
     assert sorted(set(circle(tmp_path))) == ["a::one", "a::two"]

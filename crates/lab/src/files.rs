@@ -38,7 +38,7 @@ pub(crate) fn write_random(path: &Path, name: &str, seed: u64, size: u64, stop: 
     Ok(())
 }
 
-/// What is wrong if two files are not the same, byte for byte. Files that cannot be read are not the same.
+/// The difference of two files, if they are not equal byte for byte. A file that cannot be read equals none.
 ///
 /// # Errors
 /// [`LabError::Stopped`] if `stop` says so.

@@ -50,7 +50,7 @@ impl Sums {
                 return sums;
             }
         }
-        // What is left, from b on, is (b / a)^-alpha rest(alpha).
+        // The rest, from b on, is (b / a)^-alpha rest(alpha).
         let log = ln_ratio(b, a);
         let scale = (-alpha * log).exp();
         let rest = Self::rest(alpha, b);

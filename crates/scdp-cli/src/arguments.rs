@@ -11,6 +11,7 @@ use crate::addresses::{HostPort, PORT};
 
 /// The smallest packet size that can be chosen: IPv6 requires it of all paths (RFC 8200 §5).
 pub(crate) const LEAST_MTU: u16 = 1280;
+
 /// The options of every command that runs sessions: whose signature `S` is about, and which socket `B` binds.
 #[derive(Debug, Args)]
 pub(crate) struct Session<S: Args, B: Args> {

@@ -11,19 +11,19 @@ use crate::events::Event;
 use crate::failure::CliError;
 use crate::output::Output;
 
-/// The random bytes of a key.
-pub(crate) fn random() -> Result<Zeroizing<[u8; 32]>, CliError> {
-    let mut bytes = Zeroizing::new([0; 32]);
-    getrandom::fill(&mut *bytes).map_err(|error| CliError::failed(format!("cannot draw random bytes: {error}")))?;
-    Ok(bytes)
-}
-
 /// Maximum number of bytes that are read of a key file: one line and comments.
 const MOST: u64 = 64 << 10;
 
 /// Permissions of a file with a secret, and of a public one.
 pub(crate) const SECRET: u32 = 0o600;
 pub(crate) const PUBLIC: u32 = 0o644;
+
+/// The random bytes of a key.
+pub(crate) fn random() -> Result<Zeroizing<[u8; 32]>, CliError> {
+    let mut bytes = Zeroizing::new([0; 32]);
+    getrandom::fill(&mut *bytes).map_err(|error| CliError::failed(format!("cannot draw random bytes: {error}")))?;
+    Ok(bytes)
+}
 
 /// Creates a file with these permissions.
 ///

@@ -75,7 +75,7 @@ pub struct Settings {
     pub port: BTreeMap<String, Settings>,
 }
 
-/// What is wrong with a configuration.
+/// An error in a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ConfigError {
     /// It is not TOML, or has keys and values that do not exist; the text tells line and column.

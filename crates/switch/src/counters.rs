@@ -1,4 +1,4 @@
-//! What is counted, under the names that switches have for it: those of the Switch Abstraction Interface (opencomputeproject/SAI,
+//! Counters, under the names that switches have for them: those of the Switch Abstraction Interface (opencomputeproject/SAI,
 //! `inc/saiport.h` and `inc/saiqueue.h`). Octets and bytes are of Ethernet frames without their checksum.
 
 use serde::Serialize;

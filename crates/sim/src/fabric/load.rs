@@ -190,7 +190,7 @@ struct Spread<'a> {
 impl Spread<'_> {
     /// Adds to `loads` what hosts send to `to`. Hosts' own links count if `whole`.
     fn add(&mut self, mut sources: Vec<(u32, f64)>, to: u32, whole: bool, loads: &mut [f64]) {
-        // What has no way begins nowhere.
+        // Traffic without a path adds no load.
         sources.retain(|&(source, _)| self.routes.path_count(source, to) > 0);
         self.arrange(&sources, to);
         for &(host, amount) in &sources {

@@ -76,8 +76,7 @@ pub struct Port {
 
 const _: () = assert!(size_of::<Port>() == 256, "a port fills four cache lines");
 
-/// What is needed only when a packet is dropped or marked, when the rate changes, when the link is cut, with jitter, and where
-/// somebody captures.
+/// Cold state of a port: drops, marks, changes of the rate, cut links, jitter, capture.
 #[derive(Clone, Debug, Default)]
 struct Rare {
     /// Packets that found no room.
@@ -256,7 +255,7 @@ impl Port {
     #[inline]
     pub fn idle_at(&mut self, entity: Entity, hots: &mut [Hot], wheel: &mut Wheel, now: u64) -> u64 {
         if self.jittery || self.ps_per_byte == 0 {
-            // Neither which pauses are known nor how often a time was rounded may depend on when the port was last touched.
+            // Catch up first, so that jitter and rounding don't depend on who looks.
             self.catch_up(entity, hots, wheel, now);
         }
         if self.waiting == 0 {

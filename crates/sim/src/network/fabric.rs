@@ -336,7 +336,7 @@ impl Fabric {
         }
     }
 
-    /// A queue has done more than to take a packet, or somebody captures.
+    /// Slow path of an arrival: drop, trim, mark or capture.
     #[cold]
     fn on_outcome(
         &mut self,

@@ -6,7 +6,7 @@ use crate::engine::arena::{Hot, NO_PACKET, PacketId, flag};
 use anabranch_transport::Time;
 use std::collections::BTreeMap;
 
-/// What is counted at a port besides [`PortCounters`](crate::fabric::port::PortCounters).
+/// Counters of a port besides [`PortCounters`](crate::fabric::port::PortCounters).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Watch {
     /// Packets by class.
@@ -28,7 +28,7 @@ impl Watch {
     }
 }
 
-/// What has become of the packets of a class.
+/// Counters of the packets of a class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClassCounters {
     /// Packets sent.

@@ -27,7 +27,7 @@ pub struct WeightedPaths {
     /// A CSV file with the columns `source,destination,path,weight`: names or numbers of hosts, the names of all switches between
     /// them with spaces or hyphens between, and a number from 0. The weights of a pair need not add up to 1.
     pub file: String,
-    /// What is in it.
+    /// Its content.
     #[serde(skip)]
     #[schemars(skip)]
     pub paths: Arc<Vec<WeightedPath>>,

@@ -1,4 +1,4 @@
-//! What is wrong with a topology, where, and what was expected instead.
+//! Errors of topologies: what is wrong, where, and what was expected.
 
 use crate::fabric::graph::GraphError;
 use std::fmt;
