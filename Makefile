@@ -72,8 +72,8 @@ wheel: setup ## build a wheel that works without this folder: target/dist
 	@rm -rf target/dist
 	@"$(PYTHON)" tools/setup $(UV) build --wheel --out-dir target/dist
 
-test-wheel: wheel ## install the wheel into a fresh environment elsewhere, and use it there
-	@tools/test-wheel $(UV) target/dist/*.whl $(INTERPRETER)
+test-wheel: wheel ## install the wheel into a fresh environment elsewhere, and use it there; QUICK=1: run one scenario
+	@tools/test-wheel $(UV) target/dist/*.whl $(INTERPRETER) $(if $(QUICK),--quick)
 
 test-codec: test-codec-levels ## test the RaptorQ codec with each of its instruction sets, and without std
 	cargo test --locked -p anabranch-raptorq --no-default-features $(CODEC_FEATURES) --lib

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
@@ -65,3 +65,13 @@ def test_names_are_unique() -> None:
     for kind in KINDS:
         names = [case.name for case in importlib.import_module(f"broken.{kind}").CASES]
         assert len(names) == len(set(names)), kind
+
+
+@pytest.mark.parametrize("forked", [True, False])
+def test_a_wrong_answer_is_a_fault(tmp_path: Path, *, forked: bool) -> None:
+    case = Case(name="wrong", argv=("report", "nowhere"), says=("a word that is not said",), exits=frozenset({0}))
+    with Forks({**os.environ, **runner.ENVIRONMENT}) if forked else nullcontext() as forks:
+        faults = runner.check(case, tmp_path, forks)
+    assert faults[0] == "exit code 2, expected 0"
+    assert faults[1] == "standard error lacks 'a word that is not said'"
+    assert "error: nowhere: does not exist" in faults[2]

@@ -116,9 +116,9 @@ def test_a_folder_that_cannot_be_made_is_an_error(core: StandIn, folder: Path) -
 
 def test_the_same_experiment_is_replaced_whole(core: StandIn, folder: Path) -> None:
     core.fixture = fixtures.Fixture(seeds=(1,))
-    assert invoke("run", "a.toml").exit_code == 0
+    assert invoke("run", "a.toml", "--no-report").exit_code == 0
     core.fixture = fixtures.Fixture()
-    assert invoke("run", "a.toml").exit_code == 0
+    assert invoke("run", "a.toml", "--no-report").exit_code == 0
     assert len(list((folder / "out/a/runs").iterdir())) == 12
 
 
@@ -155,22 +155,22 @@ def test_finished_runs_of_another_experiment_are_not_deleted(
     with pytest.raises(AnabranchError, match="12 finished runs"):
         running.run("b.toml", out="out/first")
     assert everything(folder) == before
-    assert invoke("run", "b.toml", "--out", "out/first", *more, "--force").exit_code == 0
+    assert invoke("run", "b.toml", "--out", "out/first", *more, "--force", "--no-report").exit_code == 0
 
 
 def test_fewer_seeds_do_not_delete_the_others(core: StandIn, folder: Path) -> None:
-    assert invoke("run", "a.toml").exit_code == 0
+    assert invoke("run", "a.toml", "--no-report").exit_code == 0
     result = invoke("run", "a.toml", "--seeds", "1", "--out", "out/a")
     assert result.exit_code == 2
     assert "8 of them" in result.stderr
     # In a folder of their own, by default.
     core.fixture = fixtures.Fixture(seeds=(1,))
-    assert invoke("run", "a.toml", "--seeds", "1").exit_code == 0
+    assert invoke("run", "a.toml", "--seeds", "1", "--no-report").exit_code == 0
     assert len(list((folder / "out/a/runs").iterdir())) == 12
 
 
 def test_what_finished_without_a_manifest_is_not_deleted_either(core: StandIn, folder: Path) -> None:
-    assert invoke("run", "a.toml").exit_code == 0
+    assert invoke("run", "a.toml", "--no-report").exit_code == 0
     (folder / "out/a/manifest.json").unlink()
     core.hashes = "ffff"
     assert "12 finished runs; 12 of them" in invoke("run", "a.toml").stderr
@@ -236,7 +236,7 @@ def test_what_a_killed_program_left_under_another_name_is_not_deleted(core: Stan
 
 
 def test_an_invalid_scenario_keeps_the_older_experiment(core: StandIn, folder: Path) -> None:  # noqa: ARG001
-    assert invoke("run", "a.toml", "--out", "out/x").exit_code == 0
+    assert invoke("run", "a.toml", "--out", "out/x", "--no-report").exit_code == 0
     assert invoke("run", "bad.toml", "--out", "out/x").exit_code == 2
     assert len(list((folder / "out/x/runs").iterdir())) == 12
 

@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import tomllib
+from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -131,7 +132,7 @@ def html(results: Tables, choice: Choice | None = None) -> str:
         confidence=f"{stats.CONFIDENCE:.0%}",
         css=Markup(asset("report.css")),  # noqa: S704 - our own file
         js=Markup(asset("over_time.js") + asset("report.js")),  # noqa: S704
-        vega=Markup(in_script(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))),  # noqa: S704
+        vega=vega(),
         specs=script_json(specs),
         fabric_data=script_json(drawing.data if drawing else None),
     )
@@ -373,6 +374,12 @@ def asset(name: str, *, package: str = "anabranch.showing.report") -> str:
 def in_script(code: str) -> str:
     """Make code safe inside a script element: only its end tag could close it."""
     return re.sub(r"</(script)", r"<\\/\1", code, flags=re.IGNORECASE)
+
+
+@cache
+def vega() -> Markup:
+    """Bundle the library that draws charts: a second's work, done once for all pages of a process."""
+    return Markup(in_script(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")))  # noqa: S704 - no input in it
 
 
 def script_json(value: object) -> Markup:

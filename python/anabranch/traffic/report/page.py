@@ -7,7 +7,6 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import vl_convert
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
@@ -15,7 +14,7 @@ from anabranch.base import targets, units
 from anabranch.base.styles import symbol
 from anabranch.showing.figures import Figure, html
 from anabranch.showing.figures import write as write_figure
-from anabranch.showing.report.page import asset, in_script, script_json
+from anabranch.showing.report.page import asset, script_json, vega
 from anabranch.traffic import tails
 from anabranch.traffic.fit import KS_WARN, Fitted
 from anabranch.traffic.outcome import Inconclusive
@@ -181,7 +180,7 @@ def render(report: Report) -> str:
         version=__version__,
         css=Markup(asset("report.css") + asset("traffic.css", package="anabranch.traffic.report")),  # noqa: S704 - ours
         js=Markup(asset("report.js")),  # noqa: S704
-        vega=Markup(in_script(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))),  # noqa: S704
+        vega=vega(),
         specs=script_json(specs),
     )
 
