@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
-import vl_convert
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup
@@ -17,7 +16,7 @@ from anabranch.reproduce.comparison import GOOD
 from anabranch.reproduce.registry import of_paper, papers
 from anabranch.results.notes import notes
 from anabranch.showing.figures import html, published
-from anabranch.showing.report.page import asset, in_script, script_json
+from anabranch.showing.report.page import asset, script_json, vega
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -115,7 +114,7 @@ def write(outcome: Outcome) -> Path:
             facts=_facts(outcome),
             command=shlex.join(manifest.command),
             specs=script_json(specs),
-            vega=Markup(in_script(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))),  # noqa: S704
+            vega=vega(),
             js=Markup(asset("report.js")),  # noqa: S704 - our own file
         )
     )
