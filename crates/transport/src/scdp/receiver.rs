@@ -7,7 +7,7 @@ use super::block::{Collected, Decode};
 use super::config::ScdpConfig;
 use super::header::{Header, Options, Symbol};
 use super::layout::{Layout, lane_source};
-use crate::{Arrival, Duration, Endpoint as _, Event, FailureReason, Stats, Time};
+use crate::{Arrival, Duration, Event, FailureReason, Stats, Time};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -160,7 +160,7 @@ impl Receiver {
             self.make_room(lane);
         }
         let l = self.lane(lane);
-        let idle = l.credits() > 0 && self.pending_pulls() == 0;
+        let idle = l.credits() > 0 && self.pulls_wanted() == 0;
         // Other senders may have been chosen instead.
         let is_passed_over = !self.lanes().is_single() && l.credits() > l.window().symbols() / 2;
         if idle || l.is_held_back() || is_passed_over {

@@ -29,6 +29,19 @@ impl Receiver {
         }
     }
 
+    /// How many pulls could be sent, starting now; 0 if none can.
+    #[inline]
+    pub(super) fn pulls_wanted(&self) -> u32 {
+        if self.over() { 0 } else { self.requests.wanted(self.session.as_ref(), self.decoding.is_full()) }
+    }
+
+    /// The next pull.
+    fn next_pull(&mut self, now: Time) -> Option<Transmit<Header>> {
+        let session = self.session.as_ref().filter(|_| self.state == State::Receiving)?;
+        let (lane, asked) = self.requests.next(now, session, self.decoding.is_full())?;
+        Some(self.pull(lane, asked, false, false))
+    }
+
     /// The next packet to a sender that does not wait for the host's pull queue: a control message, or a pull repeated after silence.
     fn next_at_once(&mut self, lane: u32) -> Option<Transmit<Header>> {
         if let Some(message) = self.lane_mut(lane).take_message() {
@@ -116,10 +129,9 @@ impl Endpoint for Receiver {
         self.events.pop_front()
     }
 
-    /// How many pulls could be sent, starting now; 0 if none can.
     #[inline]
     fn pending_pulls(&self) -> u32 {
-        if self.over() { 0 } else { self.requests.wanted(self.session.as_ref(), self.decoding.is_full()) }
+        self.pulls_wanted()
     }
 
     /// With several senders, each tags packets by its own share of the bytes, which is less: to switches those packets are more
@@ -132,9 +144,7 @@ impl Endpoint for Receiver {
     }
 
     fn poll_pull(&mut self, now: Time) -> Option<Transmit<Header>> {
-        let session = self.session.as_ref().filter(|_| self.state == State::Receiving)?;
-        let (lane, asked) = self.requests.next(now, session, self.decoding.is_full())?;
-        Some(self.pull(lane, asked, false, false))
+        self.next_pull(now)
     }
 
     fn stats(&self) -> Stats {
