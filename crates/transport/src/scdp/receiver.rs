@@ -1,7 +1,7 @@
 //! The receiving end (SCDP Algorithm 2, with pipelined blocks and several senders).
 
 use super::block::{Block, BlockDecoder, Collected, Decode};
-use super::config::{ScdpConfig, WindowControl};
+use super::config::{PullPacing, ScdpConfig, WindowControl};
 use super::header::{Header, Options, Symbol};
 use super::layout::{Layout, lane_source, mix, place};
 use crate::demotion::Demotion;
@@ -15,6 +15,7 @@ mod choosing;
 mod joining;
 mod losing;
 mod pace;
+mod pull_pace;
 mod taking_over;
 mod timer;
 mod window;
@@ -22,6 +23,7 @@ mod withholding;
 
 use joining::Turns;
 use pace::Pace;
+use pull_pace::PullPace;
 use timer::{MOST_MINIMA, RetransmissionTimer};
 use window::{Seen, Window};
 
@@ -139,12 +141,15 @@ pub struct Receiver {
     checks: bool,
     /// Symbols that may be in flight from each sender, however much is lost, where the window is not fixed.
     least_window: u32,
+    /// Its own pace, where pulls do not wait for the host's pull queue.
+    pull_pace: Option<Box<PullPace>>,
     config: Arc<ScdpConfig>,
 }
 
 impl Receiver {
     /// Waits for a session of up to `senders` senders. `config` must be valid. `seed`: for what it draws.
     pub fn new(config: impl Into<Arc<ScdpConfig>>, senders: u16, seed: u64) -> Self {
+        let config = config.into();
         Self {
             session: None,
             base: 0,
@@ -172,7 +177,8 @@ impl Receiver {
             untaken: None,
             checks: false,
             least_window: 0,
-            config: config.into(),
+            pull_pace: (config.pull_pacing == PullPacing::Arrivals).then(Box::default),
+            config,
         }
     }
 
@@ -226,6 +232,9 @@ impl Receiver {
         }
         match &arrival.header {
             Header::Symbol(symbol) => {
+                if let Some(pace) = &mut self.pull_pace {
+                    pace.on_symbol(now, arrival.trimmed);
+                }
                 self.on_symbol(now, arrival, symbol, payload);
                 self.take_over(now);
             }
@@ -655,6 +664,9 @@ impl Endpoint for Receiver {
     }
 
     fn handle_timeout(&mut self, now: Time) {
+        if let Some(pace) = &mut self.pull_pace {
+            pace.on_time(now);
+        }
         if let Some(at) = self.closed_at {
             if now >= at {
                 self.closed_at = None;
@@ -676,8 +688,8 @@ impl Endpoint for Receiver {
         self.take_over(now);
     }
 
-    fn poll_transmit(&mut self, _now: Time) -> Option<Transmit<Header>> {
-        self.next_at_once()
+    fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Header>> {
+        self.next_at_once().or_else(|| self.next_paced(now))
     }
 
     fn poll_timeout(&self) -> Option<Time> {
@@ -689,6 +701,7 @@ impl Endpoint for Receiver {
             .filter_map(|l| self.timeout_of(l))
             .chain(self.give_up_at())
             .chain(self.withheld_at())
+            .chain(self.pull_pace.as_ref().and_then(|pace| pace.due()))
             .chain(self.next_take_over())
             .min()
     }
@@ -699,7 +712,7 @@ impl Endpoint for Receiver {
 
     #[inline]
     fn pending_pulls(&self) -> u32 {
-        self.pulls_wanted()
+        if self.pull_pace.is_some() { 0 } else { self.pulls_wanted() }
     }
 
     /// With several senders, each tags packets by its own share of the bytes, which is less: to switches those packets are more
@@ -757,7 +770,10 @@ pub(super) fn initial_window(layout: &Layout, lane: u32, lanes: u32, window: u32
     }
 }
 
+/// Timeouts double up to this many times the first.
+const LONGEST_TIMEOUT: u64 = 64;
+
 /// Time between two probes of a silent peer, after `tries` of them.
 pub(super) fn back_off(timeout: Duration, tries: u32) -> Duration {
-    timeout * (1 << tries.min(6))
+    crate::back_off(timeout, timeout * LONGEST_TIMEOUT, tries)
 }

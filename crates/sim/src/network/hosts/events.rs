@@ -49,7 +49,7 @@ impl Hosts {
                 hosted.failed = true;
                 false
             }
-            Event::Connected | Event::BlockReady(_) | Event::PeerCompleted(_) => true,
+            Event::Connected | Event::BlockReady(_) | Event::PeerCompleted(_) | Event::PeerAbsent(_) => true,
         }
     }
 

@@ -85,6 +85,16 @@ impl Receiver {
         Some(self.pull(lane, Pull { block, upto, base: self.base, fin, retry: false, done: false }))
     }
 
+    /// The next pull, where pulls leave at this receiver's own pace.
+    pub(super) fn next_paced(&mut self, now: Time) -> Option<Transmit<Header>> {
+        if !self.pull_pace.as_mut()?.may_leave(now) {
+            return None;
+        }
+        let pull = self.next_pull(now)?;
+        self.pull_pace.as_mut()?.spend(now);
+        Some(pull)
+    }
+
     /// The next packet that does not wait for the host's pull queue.
     pub(super) fn next_at_once(&mut self) -> Option<Transmit<Header>> {
         for lane in 0..self.lanes.len() {
