@@ -35,7 +35,7 @@ LAYERS = {
         units
         config
         demotion endpoint rank
-        pull round_trip
+        back_off pull round_trip turns
         testing
         ndp scdp tcp udp
         multipath

@@ -3,9 +3,10 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use anabranch_net::Dscp;
+use anabranch_net::{Dscp, StragglerPolicy};
 use anabranch_transport::{Bytes, Duration, Rate};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::addresses::{Group, Host};
@@ -157,8 +158,8 @@ pub(crate) struct Send {
     #[arg(long)]
     pub(crate) rate: Option<Rate>,
     /// What to do about receivers that hold the others back
-    #[arg(long, value_enum, default_value_t = Stragglers::Detach, value_name = "WHAT")]
-    pub(crate) stragglers: Stragglers,
+    #[arg(long, value_parser = straggler_policy(), default_value = StragglerPolicy::Detach.name(), value_name = "WHAT")]
+    pub(crate) stragglers: StragglerPolicy,
     /// How many receivers must have every file for this to be a success [default: all]
     #[arg(long, value_name = "N")]
     pub(crate) quorum: Option<u16>,
@@ -340,14 +341,20 @@ pub(crate) struct Json {
     pub(crate) timestamps: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Stragglers {
-    /// Keep the pace of the slowest receiver
-    Wait,
-    /// Send separately to receivers that fall behind
-    Detach,
-    /// Keep the pace of the --quorum fastest receivers, and give the others up a second after these have the file
-    Drop,
+/// The names of the policies, and what each does in this program.
+fn straggler_policy() -> impl TypedValueParser<Value = StragglerPolicy> {
+    let values = StragglerPolicy::ALL.map(|policy| {
+        PossibleValue::new(policy.name()).help(match policy {
+            StragglerPolicy::Wait => "Keep the pace of the slowest receiver",
+            StragglerPolicy::Detach => "Send separately to receivers that fall behind",
+            StragglerPolicy::Drop => {
+                "Keep the pace of the --quorum fastest receivers, and give the others up a second after these have the file"
+            }
+        })
+    });
+    PossibleValuesParser::new(values).map(|name| {
+        StragglerPolicy::ALL.into_iter().find(|policy| policy.name() == name).expect("one of the possible values")
+    })
 }
 
 fn timeout(text: &str) -> Result<Duration, String> {

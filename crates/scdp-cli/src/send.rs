@@ -4,22 +4,19 @@ use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::process::ExitCode;
 
-use anabranch_net::{Delivery, Endpoint, Failure, HostConfig, Input, Narrow, NetError, Outcome, Report, send_files};
-use anabranch_transport::Duration;
+use anabranch_net::{
+    Delivery, Endpoint, Failure, HostConfig, Input, Narrow, NetError, Outcome, Report, Straggler, StragglerPolicy,
+    send_files,
+};
 
 use crate::addresses::{self, Peer};
-use crate::arguments::{Send, Stragglers};
+use crate::arguments::Send;
 use crate::events::{Event, Unfinished, Verdict, Way};
 use crate::failure::CliError;
 use crate::output::Output;
 use crate::session::{self, Watches};
 use crate::signals::{Signals, Stop};
 use crate::{key, signing, table};
-
-/// How long a receiver on a real network may be half a window behind before it is served separately: disks and schedulers pause.
-const DETACH_AFTER: Duration = Duration::from_ms(100);
-/// How long the receivers outside the quorum may continue.
-const GRACE: Duration = Duration::from_secs(1);
 
 /// The outcome of a file at a receiver.
 struct Row {
@@ -90,7 +87,7 @@ fn quorum(arguments: &Send) -> Result<usize, CliError> {
             let most = if all == 1 { "there is 1 receiver".to_owned() } else { format!("there are {all} receivers") };
             Err(CliError::usage(format!("--quorum {quorum}: {most}")).hint(format!("expected 1 to {all}")))
         }
-        None if arguments.stragglers == Stragglers::Drop => {
+        None if arguments.stragglers == StragglerPolicy::Drop => {
             Err(CliError::usage("--stragglers drop needs --quorum N: how many receivers must have every file")
                 .hint("for example the majority of them"))
         }
@@ -98,14 +95,9 @@ fn quorum(arguments: &Send) -> Result<usize, CliError> {
     }
 }
 
-fn stragglers(arguments: &Send, quorum: usize) -> anabranch_net::Stragglers {
-    match arguments.stragglers {
-        Stragglers::Wait => anabranch_net::Stragglers::Wait,
-        Stragglers::Detach => anabranch_net::Stragglers::Detach { after: DETACH_AFTER },
-        Stragglers::Drop => {
-            anabranch_net::Stragglers::Drop { quorum: u16::try_from(quorum).unwrap_or(u16::MAX), grace: GRACE }
-        }
-    }
+fn stragglers(arguments: &Send, quorum: usize) -> Straggler {
+    let quorum = u16::try_from(quorum).unwrap_or(u16::MAX);
+    Straggler { quorum, ..Straggler::on_hosts(arguments.stragglers) }
 }
 
 /// Hashes all files before anything is sent, so that errors are reported early.
