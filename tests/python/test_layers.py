@@ -52,7 +52,7 @@ LAYERS = {
         units
         config
         demotion endpoint rank
-        pull round_trip
+        back_off pull round_trip turns
         testing
         ndp scdp tcp udp
         multipath

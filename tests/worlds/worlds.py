@@ -44,6 +44,9 @@ LATE_RECEIVER = (
 )
 """Without `ready`, so that the lab does not wait for it. A shell, unlike the lab, does not know where `scdp` is."""
 
+LINK_PACE = ("transport.scdp.pull_pacing=link",)
+"""Pulls wait for the host's queue, instead of leaving at the pace of arrivals."""
+
 EXPERIMENTS = (
     Experiment(
         worlds_page.SLOW_LINKS,
@@ -86,9 +89,17 @@ EXPERIMENTS = (
         simulated=False,
     ),
     Experiment(
-        worlds_page.FASTER_PULLS, ("unicast", "group", "fetch"), ("trimming",), settings=(f"host.pull_pace={1 / 0.95}",)
+        worlds_page.FASTER_PULLS,
+        ("unicast", "group", "fetch"),
+        ("trimming",),
+        settings=(*LINK_PACE, f"host.pull_pace={1 / 0.95}"),
     ),
-    Experiment(worlds_page.UNPACED, ("unicast", "group", "fetch"), ("short queue",), settings=("host.pull_pace=10.0",)),
+    Experiment(
+        worlds_page.UNPACED,
+        ("unicast", "group", "fetch"),
+        ("short queue",),
+        settings=(*LINK_PACE, "host.pull_pace=10.0"),
+    ),
 )
 
 

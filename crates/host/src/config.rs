@@ -1,6 +1,6 @@
 //! A host's limits, and how it sends.
 
-use anabranch_transport::scdp::{MAX_BLOCK_SYMBOLS, Mode, ScdpConfig, Straggler, StragglerPolicy, WindowControl};
+use anabranch_transport::scdp::{MAX_BLOCK_SYMBOLS, ScdpConfig, Straggler, StragglerPolicy, hosts};
 use anabranch_transport::{Bytes, ConfigError, Duration, Rate};
 
 use crate::keys::HEADERS;
@@ -9,40 +9,9 @@ use crate::marking::{Class, Dscp, Ecn, Marking};
 use crate::wire::{MAX_DATAGRAM_BYTES, MIN_OPEN_BYTES};
 use crate::{Protection, PublicKey};
 
-/// Bytes that a system call or a network card may handle at once: the limit of an IP packet (generic segmentation offload).
-const OFFLOAD: u32 = 65_536;
-
-/// What a sender does about receivers that hold the others of a group back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stragglers {
-    /// It waits for them: all proceed at the pace of the slowest. One that holds others back and completes no block within
-    /// [`HostConfig::give_up_after`], or asks for much and completes nothing, leaves the group all the same.
-    Wait,
-    /// A receiver whose mean lag over this time is too large leaves the group, and continues with symbols of its own. So does one that holds others
-    /// back and completes no block within ten times this time, or asks for much and completes nothing.
-    Detach {
-        /// The averaging time.
-        after: Duration,
-    },
-    /// Once `quorum` receivers have the object, the others have `grace` left before they are given up.
-    Drop {
-        /// Number of receivers, at least 1.
-        quorum: u16,
-        /// Time left for the others.
-        grace: Duration,
-    },
-}
-
 /// T: bytes of a symbol whose packet has `largest_packet` bytes.
 pub(crate) fn symbol_bytes(largest_packet: u16) -> u16 {
     largest_packet.max(MIN_OPEN_BYTES as u16) - HEADERS as u16
-}
-
-impl Stragglers {
-    /// How long a receiver may be behind before it leaves its group.
-    pub(crate) fn detach_after(self) -> Option<Duration> {
-        if let Self::Detach { after } = self { Some(after) } else { None }
-    }
 }
 
 /// A host's limits, and how it sends.
@@ -71,8 +40,9 @@ pub struct HostConfig {
     /// complete block, or that the application has [checked](crate::Host::checked) the object. Time in which `rate` holds a sender back does not
     /// count. Default: 5 min.
     pub stall_after: Duration,
-    /// What a sender does about receivers that hold others back. Default: they leave the group after 100 ms.
-    pub stragglers: Stragglers,
+    /// What a sender does about receivers that hold others back. Default: they leave the group after 100 ms. Whatever it does, one that completes no
+    /// block within [`give_up_after`](Self::give_up_after), or asks for much and completes nothing, leaves the group.
+    pub stragglers: Straggler,
     /// Concurrent sessions. Further ones are refused. Default: 256.
     pub max_sessions: usize,
     /// Concurrent sessions that one IPv4 address, or one /64 of IPv6, may have opened. Default: 64.
@@ -95,14 +65,14 @@ impl HostConfig {
     pub fn new(protection: Protection) -> Self {
         Self {
             protection,
-            largest_packet: 1472,
-            block_symbols: 100,
-            initial_window: 32,
+            largest_packet: hosts::DATAGRAM,
+            block_symbols: hosts::BLOCK_SYMBOLS,
+            initial_window: hosts::INITIAL_WINDOW,
             rate: None,
             dscp: Dscp::BEST_EFFORT,
             control_dscp: Dscp::BEST_EFFORT,
-            give_up_after: Duration::from_secs(10),
-            stragglers: Stragglers::Detach { after: Duration::from_ms(100) },
+            give_up_after: hosts::GIVE_UP_AFTER,
+            stragglers: Straggler::on_hosts(StragglerPolicy::Detach),
             stall_after: Duration::from_secs(300),
             max_sessions: 256,
             max_sessions_per_address: 64,
@@ -145,7 +115,7 @@ impl HostConfig {
         if self.max_session_bytes < least {
             return error("max_session_bytes", format!("must be at least {least} for packets of {packet} B"));
         }
-        self.transport(self.symbol_bytes(), self.initial_window, 1, Mode::OneToMany).validate()
+        self.transport(self.symbol_bytes(), self.initial_window, 1).validate()
     }
 
     /// Limits for what peers announce.
@@ -167,35 +137,16 @@ impl HostConfig {
         symbol_bytes(self.largest_packet)
     }
 
-    /// The transport's settings for real hosts: timers are coarse, paths lose packets without trimming them, and peers die.
-    ///
-    /// A receiver finds its window by itself. A symbol for several leaves when all have asked for it, so a group follows the receiver for which the
-    /// least may be in flight.
-    pub(crate) fn transport(&self, symbol_bytes: u16, window: u32, block_symbols: u32, mode: Mode) -> ScdpConfig {
-        let straggler = match self.stragglers {
-            // Stragglers are detected by the host, which takes batching and host scheduling into account.
-            Stragglers::Wait | Stragglers::Detach { .. } => Straggler::default(),
-            Stragglers::Drop { quorum, grace } => {
-                Straggler { policy: StragglerPolicy::Drop, quorum, grace, ..Straggler::default() }
-            }
-        };
-        let grouped = mode == Mode::OneToMany;
+    /// The transport's settings for symbols of that size.
+    pub(crate) fn transport(&self, symbol_bytes: u16, window: u32, block_symbols: u32) -> ScdpConfig {
+        let header = u64::from(hosts::HEADERS);
         ScdpConfig {
-            packet: Bytes(u64::from(symbol_bytes) + HEADERS as u64),
-            header: Bytes(HEADERS as u64),
             initial_window: window,
             initial_window_many_to_one: window,
             block_symbols,
-            pull_timeout: Duration::from_ms(4),
-            probe_timeout: Duration::from_ms(16),
-            linger: Duration::from_secs(4),
-            window_control: WindowControl::Bbr,
-            // One marked branch would slow down the whole group, where a receiver that is too slow leaves it.
-            ecn: !grouped,
-            host_batch: (OFFLOAD / u32::from(symbol_bytes)).max(1),
             give_up_after: Some(self.give_up_after),
-            straggler,
-            ..ScdpConfig::default()
+            straggler: self.stragglers,
+            ..ScdpConfig::on_hosts(Bytes(u64::from(symbol_bytes) + header), Bytes(header))
         }
     }
 }
@@ -222,7 +173,7 @@ mod tests {
             (|c| c.rate = Some(Rate::from_mbps(0)), "rate"),
             (|c| c.give_up_after = Duration::from_ms(99), "give_up_after"),
             (|c| c.stall_after = Duration::from_secs(9), "stall_after"),
-            (|c| c.stragglers = Stragglers::Drop { quorum: 0, grace: Duration::ZERO }, "straggler.quorum"),
+            (|c| c.stragglers.quorum = 0, "straggler.quorum"),
             (|c| c.max_session_bytes = 650 * 1420 - 1, "max_session_bytes"),
         ] {
             assert!(problem(change).contains(expected), "{expected}: {}", problem(change));

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use anabranch_transport::scdp::hosts;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, Tag, UnboundKey};
 use zeroize::Zeroizing;
 
@@ -21,6 +22,7 @@ pub(crate) const TAG: usize = 16;
 
 /// Bytes of a symbol's datagram besides the symbol.
 pub(crate) const HEADERS: usize = SYMBOL_HEADER + TAG;
+const _: () = assert!(HEADERS == hosts::HEADERS as usize, "what the transport assumes");
 
 /// A key that both ends have. Anyone who has it can read, send and request everything under it.
 #[derive(Clone)]

@@ -62,7 +62,8 @@ mod unseal;
 pub mod wire;
 
 pub use anabranch_transport::ConfigError;
-pub use config::{HostConfig, Stragglers};
+pub use anabranch_transport::scdp::{Straggler, StragglerPolicy};
+pub use config::HostConfig;
 pub use event::{HostEvent, SessionId};
 pub use hash_tree::{HashTree, PAGE_HASHES, Page, SPAN, TreeHash};
 pub use host::Host;

@@ -3,7 +3,7 @@
 use crate::world::rogue::Records;
 use crate::world::{self, Faults, Manner, World, address, bytes, group, psk};
 use anabranch_host::wire::{Answer, Datagram, Reason, Refusal};
-use anabranch_host::{Failure, HostConfig, Outcome, SessionId, Stragglers, Unsealer};
+use anabranch_host::{Failure, HostConfig, Outcome, SessionId, Straggler, StragglerPolicy, Unsealer};
 use anabranch_transport::{Duration, Time};
 
 /// Longer than a silent host is waited for, and than a session without progress lasts.
@@ -111,9 +111,9 @@ fn a_recorded_offer_is_not_worth_any_work() {
 #[test]
 fn others_of_a_group_do_not_wait_for_who_reads_and_a_quorum_does_not_count_it() {
     for stragglers in [
-        Stragglers::Wait,
-        Stragglers::Detach { after: Duration::from_ms(100) },
-        Stragglers::Drop { quorum: 2, grace: Duration::from_ms(200) },
+        Straggler::on_hosts(StragglerPolicy::Wait),
+        Straggler::on_hosts(StragglerPolicy::Detach),
+        Straggler { grace: Duration::from_ms(200), ..Straggler::on_hosts(StragglerPolicy::Drop) },
     ] {
         for grouped in [true, false] {
             let config = |_| HostConfig { stragglers, ..HostConfig::new(psk()) };

@@ -1,7 +1,7 @@
 //! Receivers that come when the others of their group have part of the object already.
 
 use crate::world::{self, Faults, World, bytes, group};
-use anabranch_host::{Delivery, HostConfig, Outcome, Stragglers};
+use anabranch_host::{Delivery, HostConfig, Outcome, Straggler, StragglerPolicy};
 use anabranch_transport::{Duration, Time};
 
 /// Bytes of the object: 1 s at 100 Mbit/s, and 85 blocks, more than are in progress at once.
@@ -13,18 +13,19 @@ fn ms(ms: u64) -> Time {
 
 /// What one receiver, or several, do in a world of four hosts.
 struct Run {
+    seed: u64,
     grouped: bool,
     /// Who comes when, in milliseconds.
     late: Vec<(usize, u64)>,
     faults: Faults,
-    stragglers: Stragglers,
+    stragglers: Straggler,
 }
 
 impl Default for Run {
     fn default() -> Self {
         let stragglers = HostConfig::new(world::psk()).stragglers;
         let faults = Faults { rate_mbps: 100, ..Faults::default() };
-        Self { grouped: true, late: vec![(3, 200)], faults, stragglers }
+        Self { seed: 7, grouped: true, late: vec![(3, 200)], faults, stragglers }
     }
 }
 
@@ -32,7 +33,8 @@ impl Run {
     /// How many times the object was sent, and when all had it.
     fn times(&self, prepare: impl FnOnce(&mut World)) -> (f64, Time, World) {
         let stragglers = self.stragglers;
-        let mut world = World::with(7, 4, self.faults, |_| HostConfig { stragglers, ..HostConfig::new(world::psk()) });
+        let mut world =
+            World::with(self.seed, 4, self.faults, |_| HostConfig { stragglers, ..HostConfig::new(world::psk()) });
         (1..4).for_each(|n| world.nodes[n].joined.push(group()));
         prepare(&mut world);
         let object = bytes(7, SIZE);
@@ -42,10 +44,7 @@ impl Run {
             world.run_until(ms(at));
             world.nodes[n].dead = false;
         }
-        while world.nodes[0].outcomes.get(&id).is_none_or(|outcomes| outcomes.len() < 3) {
-            assert!(world.now < ms(60_000), "{:#?}", world.nodes[0].host.describe());
-            world.run_until(world.now + Duration::from_ms(1));
-        }
+        world.run_to(60, |world| world.nodes[0].outcomes.get(&id).is_some_and(|outcomes| outcomes.len() == 3));
         assert!(world.nodes[0].outcomes[&id].values().all(|outcome| *outcome == Outcome::Verified));
         assert!((1..4).all(|n| world.nodes[n].received[0].1 == object && world.nodes[n].received[0].2));
         (world.nodes[0].bytes_sent as f64 / SIZE as f64, world.now, world)
@@ -84,11 +83,17 @@ fn several_come_late_at_several_times_and_on_bad_paths() {
     let lossy = Faults { rate_mbps: 100, loss: 0.01, jitter: Duration::from_us(300), ..Faults::default() };
     let far = Faults { rate_mbps: 100, delay: Duration::from_ms(20), queue: 600_000, ..Faults::default() };
     for (name, faults, most) in [("lossy", lossy, 1.7), ("far", far, 1.15)] {
-        let late = vec![(2, 400), (3, 700)];
-        let (times, took, world) = Run { late, faults, ..Run::default() }.times(|_| {});
-        println!("{name}: {times} times, {took}, {:?}", missed(&world));
-        let missed: f64 = missed(&world).iter().map(|(_, missed)| missed).sum();
-        assert!(missed > 0.05 && times < most * (1.0 + missed) + 0.05, "{name}: {times} times, they missed {missed}");
+        // Which packets are lost is drawn: the draw in the middle counts.
+        let mut draws = [7, 8, 9].map(|seed| {
+            let late = vec![(2, 400), (3, 700)];
+            let (times, took, world) = Run { seed, late, faults, ..Run::default() }.times(|_| {});
+            println!("{name}: {times} times, {took}, {:?}", missed(&world));
+            let missed: f64 = missed(&world).iter().map(|(_, missed)| missed).sum();
+            assert!(missed > 0.05, "{name}: they missed {missed}");
+            times / (1.0 + missed)
+        });
+        draws.sort_unstable_by(f64::total_cmp);
+        assert!(draws[1] < most + 0.05, "{name}: {draws:?} times what they missed");
     }
 }
 
@@ -124,7 +129,8 @@ fn who_does_not_understand_that_it_is_to_join_is_sent_all_by_itself() {
 
 #[test]
 fn a_sender_that_waits_for_all_waits_for_who_is_late() {
-    let (times, _, world) = Run { stragglers: Stragglers::Wait, ..Run::default() }.times(|_| {});
+    let (times, _, world) =
+        Run { stragglers: Straggler::on_hosts(StragglerPolicy::Wait), ..Run::default() }.times(|_| {});
     assert_eq!(world.nodes[0].deliveries, []);
     assert!(times < 1.1, "{times} times");
 }

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use crate::world::{self, Faults, World, bytes, group};
-use anabranch_host::{Delivery, Outcome};
+use anabranch_host::{Delivery, Outcome, Straggler, StragglerPolicy};
 use anabranch_transport::{Duration, Time};
 
 /// Bytes of the object: 0.4 s at 100 Mbit/s.
@@ -123,7 +123,7 @@ fn a_member_that_is_waited_for_does_not_make_the_others_give_the_group_up() {
     // The third says nothing for 2 s, and is waited for.
     let faults = Faults { rate_mbps: 100, ..Faults::default() };
     let mut world = World::with(9, 4, faults, |_| anabranch_host::HostConfig {
-        stragglers: anabranch_host::Stragglers::Wait,
+        stragglers: Straggler::on_hosts(StragglerPolicy::Wait),
         ..anabranch_host::HostConfig::new(world::psk())
     });
     (1..4).for_each(|n| world.nodes[n].joined.push(group()));

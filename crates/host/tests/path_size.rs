@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 
 use crate::world::{Faults, Manner, World, address, bytes, group, psk};
-use anabranch_host::{HostConfig, Outcome, Protection, SessionId, Stragglers};
+use anabranch_host::{HostConfig, Outcome, Protection, SessionId, Straggler, StragglerPolicy};
 use anabranch_transport::{Duration, Time};
 
 /// How soon a path that is too small must be found, in seconds.
@@ -131,7 +131,7 @@ fn a_group_or_copies_behind_small_paths() {
 #[test]
 fn who_alone_of_several_has_a_small_path_is_told_so_and_the_others_get_the_object() {
     for grouped in [true, false] {
-        for stragglers in [Stragglers::Wait, Stragglers::Detach { after: Duration::from_ms(100) }] {
+        for stragglers in [Straggler::on_hosts(StragglerPolicy::Wait), Straggler::on_hosts(StragglerPolicy::Detach)] {
             for size in [10_000, 30_000_000] {
                 let config = |_| HostConfig { stragglers, ..HostConfig::new(psk()) };
                 let mut world = World::with(73, 4, Faults::default(), config);
@@ -420,7 +420,7 @@ fn probes_go_only_to_who_asks_and_are_few() {
     world.run_for(20);
     assert!(world.bytes_to[&address(0)] <= 3 * requested, "{} for {requested}", world.bytes_to[&address(0)]);
     // A member that waits for a dead one asks now and then.
-    let config = |_| HostConfig { stragglers: Stragglers::Wait, ..HostConfig::new(psk()) };
+    let config = |_| HostConfig { stragglers: Straggler::on_hosts(StragglerPolicy::Wait), ..HostConfig::new(psk()) };
     let mut world = World::with(88, 3, Faults::default(), config);
     world.send(0, &[1, 2], &bytes(88, 3_000_000), "object", None);
     world.nodes[2].dead = true;

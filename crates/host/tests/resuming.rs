@@ -1,7 +1,7 @@
 //! Sessions whose receivers have the beginning of the object from an earlier one.
 
 use crate::world::{self, Faults, World, bytes, group};
-use anabranch_host::{Failure, Outcome, SessionId};
+use anabranch_host::{Failure, Outcome, SessionId, Straggler, StragglerPolicy};
 use anabranch_transport::{Duration, Time};
 
 /// Bytes of the object, and of a span: what is less than a span is fetched again.
@@ -143,7 +143,7 @@ fn who_waits_long_for_others_is_not_given_up_and_does_not_give_up() {
     // 4 MB at 1 Mbit/s take 32 s: more than the 10 s after which who says nothing is given up, and than the 12 s after which who comes no further is.
     let faults = Faults { rate_mbps: 1, queue: 2_000_000, ..Faults::default() };
     let mut world = World::with(11, 3, faults, |_| anabranch_host::HostConfig {
-        stragglers: anabranch_host::Stragglers::Wait,
+        stragglers: Straggler::on_hosts(StragglerPolicy::Wait),
         stall_after: Duration::from_secs(12),
         ..anabranch_host::HostConfig::new(world::psk())
     });
@@ -167,7 +167,7 @@ fn who_waits_long_for_others_is_not_given_up_and_does_not_give_up() {
 fn who_waits_long_for_others_is_asked_whether_it_is_there_although_the_sender_keeps_a_rate() {
     // At 1 Mbit/s symbols for those that have less leave no time in between: 32 s, and 10 s is how long who says nothing is waited for.
     for (stragglers, begun) in [
-        (anabranch_host::Stragglers::Wait, vec![3_900_000, 0]),
+        (Straggler::on_hosts(StragglerPolicy::Wait), vec![3_900_000, 0]),
         (anabranch_host::HostConfig::new(world::psk()).stragglers, vec![3_900_000, 0, 0]),
     ] {
         let mut world = World::with(12, begun.len() + 1, Faults::default(), |n| anabranch_host::HostConfig {

@@ -53,7 +53,7 @@ mod waker;
 
 pub use anabranch_host::{
     Delivery, Dscp, DscpError, Failure, HostConfig, KeyFileError, Manifest, Marking, NameError, Narrow, ObjectName,
-    Outcome, Protection, Psk, PublicKey, SigningKey, Stragglers,
+    Outcome, Protection, Psk, PublicKey, SigningKey, Straggler, StragglerPolicy,
 };
 pub use directory::ReceiveOptions;
 pub use endpoint::Endpoint;

@@ -5,9 +5,13 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anabranch_net::{Delivery, Endpoint, Failure, HostConfig, Input, Narrow, NetError, Outcome, Report, send_files};
-use anabranch_transport::{Duration, Rate};
-use clap::{Args, ValueEnum};
+use anabranch_net::{
+    Delivery, Endpoint, Failure, HostConfig, Input, Narrow, NetError, Outcome, Report, Straggler, StragglerPolicy,
+    send_files,
+};
+use anabranch_transport::Rate;
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use crate::addresses::{self, Group, HostPort, Peer};
 use crate::arguments::{Sending, Session, Sign};
@@ -36,8 +40,8 @@ pub(crate) struct Send {
     #[arg(long)]
     pub(crate) rate: Option<Rate>,
     /// What to do about receivers that hold the others back
-    #[arg(long, value_enum, default_value_t = Stragglers::Detach, value_name = "WHAT")]
-    pub(crate) stragglers: Stragglers,
+    #[arg(long, value_parser = straggler_policy(), default_value = StragglerPolicy::Detach.name(), value_name = "WHAT")]
+    pub(crate) stragglers: StragglerPolicy,
     /// How many receivers must have every file for this to be a success [default: all]
     #[arg(long, value_name = "N")]
     pub(crate) quorum: Option<u16>,
@@ -45,20 +49,21 @@ pub(crate) struct Send {
     pub(crate) session: Session<Sign, Sending>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Stragglers {
-    /// Keep the pace of the slowest receiver
-    Wait,
-    /// Send separately to receivers that fall behind
-    Detach,
-    /// Keep the pace of the --quorum fastest receivers, and give the others up a second after these have the file
-    Drop,
+/// The names of the policies, and what each does in this program.
+fn straggler_policy() -> impl TypedValueParser<Value = StragglerPolicy> {
+    let values = StragglerPolicy::ALL.map(|policy| {
+        PossibleValue::new(policy.name()).help(match policy {
+            StragglerPolicy::Wait => "Keep the pace of the slowest receiver",
+            StragglerPolicy::Detach => "Send separately to receivers that fall behind",
+            StragglerPolicy::Drop => {
+                "Keep the pace of the --quorum fastest receivers, and give the others up a second after these have the file"
+            }
+        })
+    });
+    PossibleValuesParser::new(values).map(|name| {
+        StragglerPolicy::ALL.into_iter().find(|policy| policy.name() == name).expect("one of the possible values")
+    })
 }
-
-/// A receiver that is half a window behind for so long is served separately. Disks and schedulers pause for less.
-const DETACH_AFTER: Duration = Duration::from_ms(100);
-/// Time that the receivers outside the quorum may continue.
-const GRACE: Duration = Duration::from_secs(1);
 
 /// The outcome of a file at a receiver.
 struct Row {
@@ -129,7 +134,7 @@ fn quorum(arguments: &Send) -> Result<usize, CliError> {
             let most = if all == 1 { "there is 1 receiver".to_owned() } else { format!("there are {all} receivers") };
             Err(CliError::usage(format!("--quorum {quorum}: {most}")).hint(format!("expected 1 to {all}")))
         }
-        None if arguments.stragglers == Stragglers::Drop => {
+        None if arguments.stragglers == StragglerPolicy::Drop => {
             Err(CliError::usage("--stragglers drop needs --quorum N: how many receivers must have every file")
                 .hint("for example the majority of them"))
         }
@@ -137,14 +142,9 @@ fn quorum(arguments: &Send) -> Result<usize, CliError> {
     }
 }
 
-fn stragglers(arguments: &Send, quorum: usize) -> anabranch_net::Stragglers {
-    match arguments.stragglers {
-        Stragglers::Wait => anabranch_net::Stragglers::Wait,
-        Stragglers::Detach => anabranch_net::Stragglers::Detach { after: DETACH_AFTER },
-        Stragglers::Drop => {
-            anabranch_net::Stragglers::Drop { quorum: u16::try_from(quorum).unwrap_or(u16::MAX), grace: GRACE }
-        }
-    }
+fn stragglers(arguments: &Send, quorum: usize) -> Straggler {
+    let quorum = u16::try_from(quorum).unwrap_or(u16::MAX);
+    Straggler { quorum, ..Straggler::on_hosts(arguments.stragglers) }
 }
 
 /// Hashes all files before anything is sent, so that errors are reported early.

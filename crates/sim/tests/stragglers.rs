@@ -173,3 +173,40 @@ fn a_straggler_of_many_blocks_catches_up_in_a_long_grace() {
 fn restore(link: u32) -> anabranch_sim::network::Change {
     anabranch_sim::network::Change::Restore(anabranch_sim::network::Target::Link(link))
 }
+
+/// A group of hosts 1, 2 and 3 with the parameters of real hosts, on links of 100 Mbps; that of host 3 has so many.
+fn as_on_hosts(policy: StragglerPolicy, mbps: u64) -> RunRecord {
+    let straggler = scdp::Straggler::on_hosts(policy);
+    let config = ScdpConfig { straggler, ..ScdpConfig::on_hosts(Bytes(1500), Bytes(64)) };
+    let session = Session { mode: Mode::OneToMany, sinks: vec![1, 2, 3], ..unicast(0, 1, 1436 * LATE_SYMBOLS) };
+    let mut graph = star(5);
+    graph.links.iter_mut().for_each(|link| link.rate = Rate::from_mbps(100));
+    graph.links[3].rate = Rate::from_mbps(mbps);
+    let setup = setup(graph, drop_tail(200), Protocol::Scdp(config.into()), Single, vec![session]);
+    complete(Setup { stop: Stop::Foreground, ..setup })
+}
+
+/// 0.84 s at 100 Mbps.
+const LATE_SYMBOLS: u64 = 7000;
+
+#[test]
+fn by_lateness_who_is_slow_is_detached_and_the_others_finish_in_their_time() {
+    let without = fct(&as_on_hosts(StragglerPolicy::Detach, 100), 0);
+    for mbps in [1, 10, 30] {
+        let record = as_on_hosts(StragglerPolicy::Detach, mbps);
+        let stragglers: Vec<_> = record.flows.iter().map(|f| f.straggler).collect();
+        println!("{mbps} Mbps: {} instead of {without}, {stragglers:?}", fct(&record, 0));
+        assert_eq!(stragglers, [None, None, Some(Straggler::Detached)], "{mbps} Mbps");
+        assert!(fct(&record, 0) < without * 2 + Duration::from_ms(300), "{mbps} Mbps: {}", fct(&record, 0));
+    }
+    let record = as_on_hosts(StragglerPolicy::Wait, 30);
+    assert!(record.flows.iter().all(|f| f.straggler.is_none()));
+    assert!(fct(&record, 0) > without * 3, "all wait: {}", fct(&record, 0));
+}
+
+#[test]
+fn by_lateness_nobody_leaves_who_is_as_fast_as_the_others() {
+    let record = as_on_hosts(StragglerPolicy::Detach, 100);
+    assert!(record.flows.iter().all(|f| f.straggler.is_none()));
+    assert!(fct(&record, 0) < Duration::from_ms(950), "{}", fct(&record, 0));
+}

@@ -70,6 +70,8 @@ pub enum Event {
     /// Sender of a one-to-many session: from now on packets to [`GROUP`] are not for this receiver, which the driver takes
     /// out of the group before it asks for the next packet. It is sent packets of its own.
     PeerDetached(Peer),
+    /// Sender of a one-to-many session: the others go on without this receiver, which has not come, until it does.
+    PeerAbsent(Peer),
     /// Sender of a one-to-many session: this receiver will not get everything, and the session goes on or ends without it.
     PeerDropped(Peer),
     /// Receiver of several senders: this one did not send in time what was requested from it alone, and so it was requested from another. Told

@@ -8,6 +8,7 @@
 //! an endpoint wants on the wire. Packets carry no payload bytes: a header says which bytes or which encoding symbol
 //! the payload would be.
 
+mod back_off;
 pub mod config;
 mod demotion;
 pub mod endpoint;
@@ -18,12 +19,14 @@ pub mod rank;
 mod round_trip;
 pub mod scdp;
 pub mod tcp;
+pub mod turns;
 pub mod udp;
 pub mod units;
 
 #[cfg(test)]
 mod testing;
 
+pub use back_off::back_off;
 pub use config::ConfigError;
 pub use demotion::PriorityBy;
 pub use endpoint::{Arrival, Endpoint, Event, FailureReason, GROUP, Peer, Stats, Transmit};

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use anabranch_transport::scdp::{Layout, Mode, ScdpConfig, Sender};
+use anabranch_transport::scdp::{Layout, Mode, ScdpConfig, Sender, hosts};
 use anabranch_transport::{Duration, Time};
 
 use super::opener::{Opener, Pending};
@@ -15,10 +15,6 @@ use crate::random::Random;
 use crate::session::{Beginning, Failure, Incoming, Lane, Origin, Outgoing, Pace, PathSizes, Remote, Terms};
 use crate::wire::{Answer, Object as Wanted, Offer, Reason, Refusal, Salt};
 use crate::{Manifest, Object, Sealer, Unsealer, trust};
-
-/// Symbols that follow the answer to a request. With it they are less than three times the request, whose address may not be validated. All servers of
-/// an object send as many, whether they have asked for a cookie or not: the receiver knows how many are on their way to it.
-const PUSHED: u32 = 2;
 
 /// Creates sessions.
 #[derive(Debug)]
@@ -91,12 +87,11 @@ impl Factory {
             return Err(Failure::Unacceptable("a receiver is named twice".to_owned()));
         }
         let to_many = count > 1 || group.is_some();
-        let mode = if to_many { Mode::OneToMany } else { Mode::Unicast };
         let largest = self.paths_to.largest(now, receivers, self.config.largest_packet);
-        let config = self.transport(symbol_bytes(largest), self.config.initial_window, manifest.size, mode);
+        let config = self.transport(symbol_bytes(largest), self.config.initial_window, manifest.size);
         let bytes = check_size(manifest.size, &config)?;
         let sender = if to_many {
-            Sender::one_to_many(Arc::clone(&config), Some(bytes), count).with_repairs_for_any()
+            Sender::one_to_many(Arc::clone(&config), Some(bytes), count).with_repairs_for_any().with_offers()
         } else {
             Sender::unicast(Arc::clone(&config), Some(bytes))
         };
@@ -132,7 +127,7 @@ impl Factory {
         let largest = self.config.largest_packet.min(request.largest_packet);
         let symbol_bytes = symbol_bytes(largest);
         let window = u32::from(request.window).min(self.config.initial_window);
-        let config = self.transport(symbol_bytes, window.min(PUSHED), manifest.size, Mode::ManyToOne);
+        let config = self.transport(symbol_bytes, window.min(hosts::PUSHED_BY_SERVERS), manifest.size);
         let size = check_size(manifest.size, &config)?;
         let sender = Sender::many_to_one(Arc::clone(&config), Some(size), request.lane, request.lanes);
         let salt = self.salt();
@@ -159,7 +154,7 @@ impl Factory {
 
     /// A session that asks servers for an object.
     pub(super) fn fetch(&self, now: Time, lanes: Vec<Lane>, object: Wanted) -> Incoming {
-        let config = self.transport(self.config.symbol_bytes(), self.config.initial_window, 0, Mode::ManyToOne);
+        let config = self.transport(self.config.symbol_bytes(), self.config.initial_window, 0);
         // All servers are asked for packets of one size: they must cut the object alike.
         let servers: Vec<SocketAddr> = lanes.iter().map(Lane::peer).collect();
         let largest_packet = self.paths_from.largest(now, &servers, self.config.largest_packet);
@@ -191,7 +186,7 @@ impl Factory {
         let confirmed = Unsealer::new(protection.confirmed(theirs, salt, index));
         let lane = Lane::offering(peer, session, salt, sealer, unsealer, confirmed);
         let (window, k) = (u32::from(options.window), u32::from(options.block_symbols));
-        let mut config = self.config.transport(options.symbol_bytes, window, k, options.mode);
+        let mut config = self.config.transport(options.symbol_bytes, window, k);
         if offer.group.is_none() {
             // Hosts handle the copies of all receivers in one batch.
             config.host_batch = (config.host_batch / u32::from(offer.receivers).max(1)).max(1);
@@ -210,9 +205,9 @@ impl Factory {
     }
 
     /// The transport's settings for an object of that size.
-    fn transport(&self, symbol_bytes: u16, window: u32, object_bytes: u64, mode: Mode) -> Arc<ScdpConfig> {
+    fn transport(&self, symbol_bytes: u16, window: u32, object_bytes: u64) -> Arc<ScdpConfig> {
         let k = self.config.limits().block_symbols(self.config.block_symbols, object_bytes, symbol_bytes);
-        Arc::new(self.config.transport(symbol_bytes, window, k, mode))
+        Arc::new(self.config.transport(symbol_bytes, window, k))
     }
 
     /// Limits and requirements for sessions that receive.

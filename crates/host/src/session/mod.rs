@@ -1,14 +1,11 @@
 //! Sessions: the transfer of one object from or to this host.
 
 mod blocks;
-mod holding;
 mod incoming;
-mod lag;
 mod narrow;
 mod outcome;
 mod outgoing;
 mod pace;
-mod pull_pace;
 mod repeat;
 mod unpadded;
 

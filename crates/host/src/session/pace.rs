@@ -1,67 +1,14 @@
-//! Pacing: when the next packet may leave, where a rate is kept.
-//!
-//! Timers fire late, by 50 to 100 us on an idle host and by many milliseconds on a busy one. A pacer that forgets that time keeps less than its rate;
-//! one that makes up for any pause sends bursts after the application had nothing to send. So a [`Turns`] knows the two apart: what a *timer* was late
-//! by is made up for, up to a bound, and of other pauses little.
+//! Pacing: a sending rate that sessions keep together.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use anabranch_transport::turns::Turns;
 use anabranch_transport::{Duration, Rate, Time};
-
-/// What a pause for want of packets is made up for, at most. Little more than a timer of an idle host is late by: two packets that come together need
-/// not be parted by a timer.
-const IDLE: Duration = Duration::from_us(500);
 
 /// What a late timer of a sender is made up for, at most: a scheduler's turn on a busy host. A longer delay is lost.
 const LATE: Duration = Duration::from_ms(25);
 
-/// When it is the next packet's turn. In any interval of length t the packets have turns of at most t, and the bounds for late timers and for pauses,
-/// and one packet.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Turns {
-    next: Time,
-    /// The turn that a timer waits for.
-    awaited: Option<Time>,
-    /// Lateness that has not been made up for.
-    owed: Duration,
-    /// When the last packet left, or the last timer fired.
-    last: Time,
-    /// The most that a late timer is made up for.
-    late: Duration,
-}
-
-impl Turns {
-    /// Late timers are made up for up to `late`.
-    pub(super) fn new(late: Duration) -> Self {
-        Self { next: Time::ZERO, awaited: None, owed: Duration::ZERO, last: Time::ZERO, late }
-    }
-
-    /// When it is the next packet's turn, unless that is now. Whoever asks must ask again at that time, by its timer: if it asks later, the timer was
-    /// late.
-    pub(super) fn wait(&mut self, now: Time) -> Option<Time> {
-        if self.next > now {
-            self.awaited = Some(self.next);
-        } else if let Some(awaited) = self.awaited.take() {
-            self.owed = (self.owed + now.since(awaited)).min(self.late);
-            self.last = now;
-        }
-        self.awaited
-    }
-
-    /// A packet leaves that takes `time`.
-    pub(super) fn spend(&mut self, now: Time, time: Duration) {
-        let pause = now.since(std::mem::replace(&mut self.last, now));
-        if self.owed > Duration::ZERO {
-            // It is being made up for, as fast as packets come: their pauses are no idle time, unless they are long.
-            self.owed = if pause > self.late { Duration::ZERO } else { (self.owed + pause).min(self.late) };
-        }
-        let earliest = Time(now.ps().saturating_sub((self.owed + IDLE).ps()));
-        self.next = self.next.max(earliest) + time;
-        self.owed = self.owed.min(now.since(self.next));
-    }
-}
-
-/// A sending rate that is kept in the long run, and never exceeded by more than [`LATE`] and [`IDLE`] of it. Its copies share it: several sessions
+/// A sending rate that is kept in the long run, and never exceeded by more than [`LATE`] and [`IDLE`](anabranch_transport::turns::IDLE) of it. Its copies share it: several sessions
 /// together keep the rate.
 #[derive(Clone, Debug)]
 pub(crate) struct Pace {
@@ -94,6 +41,7 @@ impl Pace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anabranch_transport::turns::IDLE;
 
     const PACKET: u64 = 1500;
     const MBPS: [u64; 6] = [10, 20, 100, 400, 1000, 10_000];

@@ -1,6 +1,6 @@
 //! A message that is repeated until it is answered, with exponential backoff.
 
-use anabranch_transport::{Duration, Time};
+use anabranch_transport::{Duration, Time, back_off};
 
 /// The first pause: some round trips of a data centre, and longer than host timers are late.
 const FIRST: Duration = Duration::from_ms(20);
@@ -8,17 +8,29 @@ const FIRST: Duration = Duration::from_ms(20);
 const LONGEST: Duration = Duration::from_ms(1000);
 
 /// When a message is due.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Repeat {
+    first: Duration,
     due: Option<Time>,
     began: Option<Time>,
     times: u32,
 }
 
+impl Default for Repeat {
+    fn default() -> Self {
+        Self::with_first(FIRST)
+    }
+}
+
 impl Repeat {
+    /// For a message that is repeated after such a pause, if not after the usual one.
+    pub(super) fn with_first(first: Duration) -> Self {
+        Self { first, due: None, began: None, times: 0 }
+    }
+
     /// The message is due from now on.
     pub(super) fn start(&mut self, now: Time) {
-        *self = Self { due: Some(now), began: Some(now), times: 0 };
+        *self = Self { due: Some(now), began: Some(now), ..Self::with_first(self.first) };
     }
 
     /// There was a sign of life: what is asked for may take longer.
@@ -66,7 +78,7 @@ impl Repeat {
         if self.due.is_none_or(|due| now < due) {
             return false;
         }
-        self.due = Some(now + (FIRST * (1 << self.times.min(10))).min(LONGEST));
+        self.due = Some(now + back_off(self.first, LONGEST, self.times));
         self.times += 1;
         true
     }

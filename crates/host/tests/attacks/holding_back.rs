@@ -1,6 +1,6 @@
 //! Receivers that have the key and hold others back: they complete nothing, leave blocks out, ask for too much, or ask slowly.
 
-use anabranch_host::{Failure, HostConfig, Outcome, Stragglers};
+use anabranch_host::{Failure, HostConfig, Outcome, Straggler, StragglerPolicy};
 use anabranch_transport::scdp::Pull;
 use anabranch_transport::{Duration, Time};
 
@@ -78,7 +78,7 @@ struct Result {
 }
 
 /// An object goes to `honest` receivers and to `rogues` of some manner, by a group or as copies.
-fn run(stragglers: Stragglers, grouped: bool, honest: usize, rogues: u32, manner: Manner) -> Result {
+fn run(stragglers: Straggler, grouped: bool, honest: usize, rogues: u32, manner: Manner) -> Result {
     let config = |_| HostConfig { stragglers, block_symbols: K, ..HostConfig::new(psk()) };
     let mut world = World::with(50, 1 + honest, Faults::default(), config);
     if grouped {
@@ -127,7 +127,7 @@ fn run(stragglers: Stragglers, grouped: bool, honest: usize, rogues: u32, manner
 }
 
 /// The others of a group get the object soon, and the rogues not much more than once.
-fn check(stragglers: Stragglers, (honest, rogues): (usize, u32), manners: &[Manner], within: Duration) {
+fn check(stragglers: Straggler, (honest, rogues): (usize, u32), manners: &[Manner], within: Duration) {
     for grouped in [true, false] {
         let alone = run(stragglers, grouped, honest, 0, Manner::NeverCompletes);
         for &manner in manners {
@@ -143,31 +143,33 @@ fn check(stragglers: Stragglers, (honest, rogues): (usize, u32), manners: &[Mann
     }
 }
 
-const DETACH: Stragglers = Stragglers::Detach { after: Duration::from_ms(100) };
+fn detach() -> Straggler {
+    Straggler::on_hosts(StragglerPolicy::Detach)
+}
 
 #[test]
 fn a_receiver_that_holds_the_others_back_leaves_them() {
-    check(DETACH, (2, 1), &ALL, Duration::from_ms(500));
+    check(detach(), (2, 1), &ALL, Duration::from_ms(500));
 }
 
 #[test]
 fn two_that_hold_the_others_back_together_leave_them() {
-    check(DETACH, (2, 2), &[Manner::StaysAtTheEdge], Duration::from_ms(800));
+    check(detach(), (2, 2), &[Manner::StaysAtTheEdge], Duration::from_ms(800));
     let asks_much = [Manner::PullsFarAhead, Manner::NeverCompletes, Manner::LeavesOutTheFirst, Manner::AsksForMore];
-    check(DETACH, (1, 2), &asks_much, Duration::from_ms(800));
+    check(detach(), (1, 2), &asks_much, Duration::from_ms(800));
 }
 
 #[test]
 fn who_completes_nothing_is_not_waited_for_where_the_slow_are() {
     let asks_much = [Manner::PullsFarAhead, Manner::NeverCompletes, Manner::LeavesOutTheFirst, Manner::AsksForMore];
-    check(Stragglers::Wait, (2, 1), &asks_much, Duration::from_secs(2));
-    check(Stragglers::Wait, (1, 2), &asks_much, Duration::from_secs(3));
+    check(Straggler::on_hosts(StragglerPolicy::Wait), (2, 1), &asks_much, Duration::from_secs(2));
+    check(Straggler::on_hosts(StragglerPolicy::Wait), (1, 2), &asks_much, Duration::from_secs(3));
 }
 
 #[test]
 fn a_receiver_that_asks_for_more_and_more_is_sent_a_bounded_number_and_given_up() {
     for manner in [Manner::AsksForMore, Manner::Repeats] {
-        let result = run(DETACH, false, 0, 1, manner);
+        let result = run(detach(), false, 0, 1, manner);
         // It began to ask for too much within seconds, and had ten seconds to complete a block.
         assert!(result.over < Duration::from_secs(20), "{manner:?}: {}", result.over);
         assert_eq!(result.outcomes, [Outcome::Failed(Failure::Insatiable)]);

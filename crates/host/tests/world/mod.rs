@@ -298,6 +298,19 @@ impl World {
         self.flying.insert((at.max(self.now), self.sent), (to, received, bytes));
     }
 
+    /// Runs until something is so, in steps of a millisecond. Fails if that takes longer than so many seconds of this world, or nothing happens any more
+    /// before.
+    #[track_caller]
+    pub fn run_to(&mut self, seconds: u64, is_so: impl Fn(&Self) -> bool) {
+        let mut idle = false;
+        while !is_so(self) {
+            let waits = || self.nodes.iter().map(|node| node.host.describe()).collect::<Vec<_>>();
+            assert!(!idle, "nothing happens any more at {}: {:#?}", self.now, waits());
+            assert!(self.now < Time::ZERO + Duration::from_secs(seconds), "{:#?}", waits());
+            idle = self.run_until(self.now + Duration::from_ms(1));
+        }
+    }
+
     /// Runs until nothing happens any more, or this time; true if nothing happens any more.
     pub fn run_until(&mut self, limit: Time) -> bool {
         let (mut out, mut to) = (Vec::new(), Vec::new());

@@ -60,7 +60,7 @@ pub use queue::{QueueKind, Switch, Victim};
 pub use red::RedConfig;
 pub use reference::{reference, schema};
 pub use remarks::Remark;
-pub use scdp::ScdpKeys;
+pub use scdp::{Preset, ScdpKeys};
 pub use switch::SwitchConfig;
 pub use transport::{TransportConfig, TransportName};
 pub use window_rule::WindowRule;

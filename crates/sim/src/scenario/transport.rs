@@ -194,7 +194,7 @@ impl TransportConfig {
         if self.window == WindowRule::Given {
             return Vec::new();
         }
-        let default = Self::by_default(self.name);
+        let default = Self { scdp: ScdpKeys::of(self.scdp.preset), ..Self::by_default(self.name) };
         let both = |c: &Self| [c.scdp.protocol.initial_window, c.scdp.protocol.initial_window_many_to_one];
         let given = [
             ("scdp.initial_window", both(self)[0] != both(&default)[0]),
@@ -238,7 +238,7 @@ impl TransportConfig {
     /// Thesis, chapter 3 (the Polyraptor poster): two queues, so no priorities; "statistically unique" repair symbols; blocks
     /// are not pipelined, and decoding takes no time.
     fn polyraptor(&self) -> Protocol {
-        let ScdpKeys { protocol, decoding } = self.scdp.clone();
+        let ScdpKeys { protocol, decoding, .. } = self.scdp.clone();
         let protocol = ScdpConfig {
             priority_thresholds: Vec::new(),
             block_symbols: MAX_BLOCK_SYMBOLS,

@@ -32,6 +32,10 @@ pub struct ScdpConfig {
     pub host_batch: u32,
     /// Symbols are ECN-capable (RFC 3168): switches may mark them, which lowers windows that the receiver sets itself.
     pub ecn: bool,
+    /// Where receivers set windows themselves: symbols of one-to-many sessions are ECN-capable, too. One marked branch of a tree slows the whole
+    /// group down.
+    #[serde(skip_serializing_if = "Clone::clone")]
+    pub ecn_in_groups: bool,
     /// Maximum symbols of a source block, 1 to 56403 (RFC 6330 §5.1.2). SCDP §V: 100.
     pub block_symbols: u32,
     /// Symbols beyond K that a block needs once it has lost one (o). SCDP §IV-C: 2.
@@ -42,6 +46,9 @@ pub struct ScdpConfig {
     pub priority_thresholds: Vec<Bytes>,
     /// What determines the priority: the bytes sent so far, or the size of the flow.
     pub priority_by: PriorityBy,
+    /// When a receiver's pulls may leave.
+    #[serde(skip_serializing_if = "PullPacing::is_default")]
+    pub pull_pacing: PullPacing,
     /// Minimum silence after which a receiver repeats a pull: longer where measured round trips are longer
     /// (RFC 6298); doubled, up to 64 times this value, while the silence lasts. SCDP §IV-B speaks of "a simple timeout mechanism"
     /// without a value.
@@ -75,6 +82,25 @@ pub enum WindowControl {
     Bbr,
 }
 
+/// When a receiver's pulls may leave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PullPacing {
+    /// In the turns of a queue that all sessions of a host share, at the rate of its link (NDP §3.2, SCDP §IV-C).
+    #[default]
+    Link,
+    /// At once; while switches trim, at the rate at which whole symbols arrive in this session. For hosts that know neither the bottleneck nor its
+    /// rate.
+    Arrivals,
+}
+
+impl PullPacing {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// How senders of the same object divide repair symbols among them. Source symbols are always divided evenly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -104,11 +130,13 @@ impl Default for ScdpConfig {
             window_limit: 8192,
             host_batch: 1,
             ecn: false,
+            ecn_in_groups: true,
             block_symbols: 100,
             overhead: 2,
             repair: Repair::Partitioned,
             priority_thresholds: [10_000, 100_000, 1_000_000, 10_000_000].map(Bytes).to_vec(),
             priority_by: PriorityBy::Sent,
+            pull_pacing: PullPacing::Link,
             pull_timeout: Duration::from_ms(2),
             probe_timeout: Duration::from_ms(8),
             linger: Duration::from_ms(200),

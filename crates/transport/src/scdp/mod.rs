@@ -45,6 +45,7 @@ mod block;
 mod codec;
 mod config;
 mod header;
+pub mod hosts;
 mod layout;
 mod receiver;
 mod sender;
@@ -55,12 +56,12 @@ mod tests;
 
 pub use block::{BlockDecoder, Collected, Decode, Evidence};
 pub use codec::RaptorQDecoder;
-pub use config::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig, WindowControl};
+pub use config::{MAX_BLOCK_SYMBOLS, PullPacing, Repair, ScdpConfig, WindowControl};
 pub use header::{Header, Mode, Options, Pull, Symbol};
 pub use layout::{Layout, mix};
 pub use receiver::Receiver;
-pub use sender::{Demand, Sender};
-pub use straggler::{Straggler, StragglerPolicy};
+pub use sender::{Excuse, Sender};
+pub use straggler::{Straggler, StragglerPolicy, StragglerRule};
 
 use crate::{Arrival, Endpoint, Event, Stats, Time, Transmit};
 

@@ -4,7 +4,7 @@
 //! application finds wrong.
 
 use super::block::{Collected, Decode};
-use super::config::ScdpConfig;
+use super::config::{PullPacing, ScdpConfig};
 use super::header::{Header, Options, Symbol};
 use super::layout::{Layout, lane_source};
 use crate::{Arrival, Duration, Event, FailureReason, Stats, Time};
@@ -20,6 +20,7 @@ mod endpoint;
 mod lane;
 mod lanes;
 mod pace;
+mod pull_pace;
 mod requests;
 mod session;
 mod taking_over;
@@ -32,6 +33,7 @@ use checks::Checks;
 use decoding::Decoding;
 use lane::{Arrived, Lane, Message};
 use lanes::Lanes;
+use pull_pace::PullPace;
 use requests::Requests;
 use session::Session;
 use window::Seen;
@@ -60,6 +62,8 @@ pub struct Receiver {
     requests: Requests,
     decoding: Decoding,
     checks: Checks,
+    /// Its own pace, where pulls do not wait for the host's pull queue.
+    pull_pace: Option<Box<PullPace>>,
     /// When the application began to wait for the first symbol, if it said so.
     started_at: Option<Time>,
     events: VecDeque<Event>,
@@ -77,6 +81,7 @@ impl Receiver {
             requests: Requests::new(&config, senders, seed),
             decoding: Decoding::default(),
             checks: Checks::none(senders),
+            pull_pace: (config.pull_pacing == PullPacing::Arrivals).then(Box::default),
             started_at: None,
             events: VecDeque::new(),
             stats: Stats::default(),
@@ -128,6 +133,9 @@ impl Receiver {
         }
         match &arrival.header {
             Header::Symbol(symbol) => {
+                if let Some(pace) = &mut self.pull_pace {
+                    pace.on_symbol(now, arrival.trimmed);
+                }
                 self.on_symbol(now, arrival, symbol, payload);
                 self.take_over(now);
             }
@@ -379,7 +387,10 @@ pub(super) fn initial_window(layout: &Layout, lane: u32, lanes: u32, window: u32
     }
 }
 
+/// Timeouts double up to this many times the first.
+const LONGEST_TIMEOUT: u64 = 64;
+
 /// Time between two probes of a silent peer, after `tries` of them.
 pub(super) fn back_off(timeout: Duration, tries: u32) -> Duration {
-    timeout * (1 << tries.min(6))
+    crate::back_off(timeout, timeout * LONGEST_TIMEOUT, tries)
 }

@@ -4,21 +4,22 @@ use super::config::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig, WindowControl};
 use super::header::{Header, Mode, Options, Pull, Symbol};
 use super::layout::{Layout, esi_limit, lane_source, repair_start};
 use super::receiver::{LIVE_BLOCKS, back_off, initial_window};
-use super::straggler::Watch;
 use crate::demotion::Demotion;
 use crate::units::earliest;
 use crate::{Arrival, Endpoint, Event, FailureReason, GROUP, Peer, Stats, Time, Transmit};
 use apart::Apart;
-pub use demand::Demand;
 use demand::Surplus;
 use gap::PullGap;
 use std::collections::VecDeque;
 use std::sync::Arc;
+pub use watch::Excuse;
+use watch::Watch;
 
 mod apart;
 mod demand;
 mod gap;
 mod late;
+mod watch;
 
 /// Repair symbols of a small block that not all receivers have asked for: as many as may be lost in a row in front of a full link.
 const REPAIRS_FOR_ANY: u32 = 100;
@@ -127,7 +128,8 @@ pub struct Sender {
     departure: Time,
     /// When a symbol for the whole group last left the host.
     sent_at: Time,
-    started: bool,
+    /// When it was first asked for packets.
+    started_at: Option<Time>,
     closed: bool,
     events: VecDeque<Event>,
     stats: Stats,
@@ -137,6 +139,8 @@ pub struct Sender {
     /// Size of the packet with the object's last source symbol, which is sent without its padding (RFC 6330 §4.4.2).
     last_size: u32,
     header_size: u32,
+    /// Symbols are ECN-capable.
+    ect: bool,
     repair_seed: u64,
     /// A repair symbol leaves when one receiver has asked for it.
     repairs_for_any: bool,
@@ -238,7 +242,7 @@ impl Sender {
             joins_at: None,
             probe_due: false,
         };
-        let watch = Watch::new(&config.straggler, window, usize::from(receivers));
+        let watch = Watch::new(&config, &options, usize::from(receivers));
         let mut sender = Self {
             layout,
             options,
@@ -255,7 +259,7 @@ impl Sender {
             completed: 0,
             departure: Time::ZERO,
             sent_at: Time::ZERO,
-            started: false,
+            started_at: None,
             closed: false,
             events: VecDeque::new(),
             stats: Stats::default(),
@@ -263,6 +267,7 @@ impl Sender {
             symbol_size: config.packet.0 as u32,
             last_size: (config.header.0 + layout.last_symbol_bytes(object_bytes, symbol_bytes)) as u32,
             header_size: config.header.0 as u32,
+            ect: config.ecn && (mode != Mode::OneToMany || config.ecn_in_groups),
             repair_seed: 0,
             repairs_for_any: false,
             apart: watch
@@ -534,7 +539,7 @@ impl Sender {
             trimmed_size: self.header_size,
             priority,
             control: false,
-            ect: self.config.ecn,
+            ect: self.ect,
             pushed: syn,
             rank: 0,
             subflow: 0,
@@ -625,7 +630,10 @@ impl Endpoint for Sender {
             && !self.handle_apart(now, arrival)
         {
             self.on_pull(now, arrival.from, pull);
-            self.watch(now);
+            if self.apart.is_some() {
+                self.note_pull(now, arrival.from);
+                self.watch(now);
+            }
         }
     }
 
@@ -661,8 +669,8 @@ impl Endpoint for Sender {
         if self.closed {
             return None;
         }
-        if !self.started {
-            self.started = true;
+        if self.started_at.is_none() {
+            self.started_at = Some(now);
             self.members.iter_mut().for_each(|m| (m.last_pull, m.silent_since) = (now, now));
         }
         if let Some(silent) = self.overdue(now) {
@@ -685,7 +693,7 @@ impl Endpoint for Sender {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        if self.closed || !self.started {
+        if self.closed || self.started_at.is_none() {
             return None;
         }
         match self.members.as_slice() {
@@ -698,6 +706,9 @@ impl Endpoint for Sender {
     }
 
     fn poll_event(&mut self) -> Option<Event> {
+        if self.apart.is_some() {
+            self.consider();
+        }
         let event = self.events.pop_front()?;
         if let Event::PeerDetached(peer) = event {
             self.detach(peer);

@@ -15,7 +15,6 @@ const MOST: u32 = 8;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Attributes {
     repeat: Repeat,
-    asked: u32,
     mode: Option<u16>,
 }
 
@@ -44,8 +43,8 @@ impl Attributes {
     /// Whether a complete object need not wait for an answer.
     pub(super) fn is_settled(&self, now: Time) -> bool {
         self.mode.is_some()
-            || self.asked >= ENOUGH && self.repeat.due().is_none_or(|due| due <= now)
-            || self.asked > ENOUGH
+            || self.repeat.times() >= ENOUGH && self.repeat.due().is_none_or(|due| due <= now)
+            || self.repeat.times() > ENOUGH
     }
 
     /// The number of the question that is to be asked now, if one is.
@@ -53,11 +52,11 @@ impl Attributes {
         if !self.repeat.take(now) {
             return None;
         }
-        self.asked += 1;
-        if self.asked == MOST {
+        let asked = self.repeat.times();
+        if asked == MOST {
             self.repeat.stop();
         }
-        Some(self.asked - 1)
+        Some(asked - 1)
     }
 
     /// When the next question is due, or nothing is waited for any more.

@@ -9,20 +9,30 @@ use std::ops::Range;
 use anabranch_transport::{Duration, Time};
 
 use crate::hash_tree::{Page, Shape, TreeHash, page_hash};
+use crate::session::repeat::Repeat;
 
 /// The first pause before a page is requested again. A lost page must not hold up symbols, which arrive far ahead of their hashes.
 const FIRST: Duration = Duration::from_ms(5);
-/// The longest pause.
-const LONGEST: Duration = Duration::from_ms(1000);
-
 /// A page that is needed.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Wanted {
     /// When it is to be requested.
-    due: Time,
-    times: u32,
+    request: Repeat,
     /// Its hashes and their sender, if they have arrived before the page above.
     unproven: Option<(usize, Vec<TreeHash>)>,
+}
+
+impl Wanted {
+    fn new(now: Time) -> Self {
+        let mut request = Repeat::with_first(FIRST);
+        request.start(now);
+        Self { request, unproven: None }
+    }
+
+    /// When it is to be requested, if it has not arrived.
+    fn due(&self) -> Option<Time> {
+        self.request.due().filter(|_| self.unproven.is_none())
+    }
 }
 
 /// The result of an arriving page.
@@ -91,7 +101,7 @@ impl Hashes {
             for index in range.clone() {
                 let page = Page { level: *level, index };
                 if !self.known.contains_key(&page) {
-                    self.wanted.entry(page).or_insert_with(|| Wanted { due: now, ..Wanted::default() });
+                    self.wanted.entry(page).or_insert_with(|| Wanted::new(now));
                 }
             }
         }
@@ -100,16 +110,15 @@ impl Hashes {
     /// A page to request now; it is due again after a pause.
     pub(super) fn ask(&mut self, now: Time) -> Option<Page> {
         // From the top down.
-        let (page, wanted) =
-            self.wanted.iter_mut().rev().find(|(_, wanted)| wanted.unproven.is_none() && wanted.due <= now)?;
-        wanted.due = now + (FIRST * (1 << wanted.times.min(10))).min(LONGEST);
-        wanted.times += 1;
+        let is_due = |wanted: &Wanted| wanted.due().is_some_and(|due| due <= now);
+        let (page, wanted) = self.wanted.iter_mut().rev().find(|(_, wanted)| is_due(wanted))?;
+        wanted.request.take(now);
         Some(*page)
     }
 
     /// When the next page is to be requested.
     pub(super) fn poll_timeout(&self) -> Option<Time> {
-        self.wanted.values().filter(|wanted| wanted.unproven.is_none()).map(|wanted| wanted.due).min()
+        self.wanted.values().filter_map(Wanted::due).min()
     }
 
     /// A page has arrived from a sender, requested or not.

@@ -448,7 +448,6 @@ impl Incoming {
         }
         self.last_symbol = now;
         self.received_bytes += (SYMBOL_HEADER + payload.len()) as u64;
-        self.pulls.on_symbol(now, trimmed);
         let header = Header::Symbol(symbol.symbol(found.options));
         let arrival = Arrival { header, from: lane as Peer, trimmed, ce: arrival.ce, returned: false };
         receiver.handle_payload(now, &arrival, payload);
@@ -571,7 +570,6 @@ impl Incoming {
     }
 
     pub(crate) fn handle_timeout(&mut self, now: Time) {
-        self.pulls.handle_timeout(now);
         self.complete_if_confirmed(now);
         if let Some(receiver) = self.transport.receiver() {
             receiver.handle_timeout(now);
@@ -603,7 +601,6 @@ impl Incoming {
             self.multicast.poll_timeout(),
             self.transport.poll_timeout(),
             self.lifetime.poll_timeout(),
-            self.pulls.poll_timeout(),
             self.next_ask(),
             self.hashes_deadline(),
             self.paths_due(),

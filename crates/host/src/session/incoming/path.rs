@@ -13,7 +13,7 @@
 
 use std::net::SocketAddr;
 
-use anabranch_transport::{Duration, Time};
+use anabranch_transport::{Duration, Time, back_off};
 
 use super::lifetime::{Ending, Phase};
 use super::{Incoming, News};
@@ -135,7 +135,7 @@ impl Path {
         let Some(look) = &self.look else {
             return self.last + self.pause.max(self.gap * GAPS).min(LONGEST_SILENCE);
         };
-        let again = look.asked_at + (AGAIN[0] * (1 << (look.unanswered / 2).min(5))).min(AGAIN[1]);
+        let again = look.asked_at + back_off(AGAIN[0], AGAIN[1], look.unanswered / 2);
         match look.stage {
             Stage::Compare { .. } => again,
             Stage::Search { until, .. } => again.min(until),

@@ -3,7 +3,6 @@
 use anabranch_transport::scdp::{Header, Pull, Receiver};
 use anabranch_transport::{Endpoint, Time};
 
-use crate::session::pull_pace::PullPace;
 use crate::wire::{MAX_PULLS, PullRepr};
 
 /// Pulls that are collected before they are sent: as many as symbols may arrive in one batch of datagrams.
@@ -13,15 +12,12 @@ const BATCH: usize = 512;
 #[derive(Debug)]
 pub(super) struct Pulls {
     by_lane: Vec<Vec<Pull>>,
-    pace: PullPace,
-    /// Further pulls may leave at this time.
-    paced_until: Option<Time>,
 }
 
 impl Pulls {
     /// For `lanes` senders.
     pub(super) fn new(lanes: usize) -> Self {
-        Self { by_lane: vec![Vec::new(); lanes], pace: PullPace::default(), paced_until: None }
+        Self { by_lane: vec![Vec::new(); lanes] }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -33,20 +29,10 @@ impl Pulls {
         self.by_lane.iter_mut().for_each(Vec::clear);
     }
 
-    /// A symbol has arrived, whole or trimmed.
-    pub(super) fn on_symbol(&mut self, now: Time, trimmed: bool) {
-        self.pace.on_symbol(now, trimmed);
-    }
-
     /// Collects the pulls that may leave now.
     pub(super) fn collect(&mut self, now: Time, receiver: &mut Receiver) {
         for _ in 0..BATCH {
-            let transmit = receiver.poll_transmit(now).or_else(|| {
-                self.paced_until = self.pace.paced_until(now);
-                let pull = if self.paced_until.is_none() { receiver.poll_pull(now) } else { None };
-                pull.inspect(|_| self.pace.spend(now))
-            });
-            let Some(transmit) = transmit else { return };
+            let Some(transmit) = receiver.poll_transmit(now) else { return };
             let Header::Pull(pull) = transmit.header else { continue };
             self.push(usize::from(transmit.to), pull);
         }
@@ -72,15 +58,6 @@ impl Pulls {
         let taken = 1 + pulls[1..].iter().take(MAX_PULLS - 1).take_while(|pull| packet.push(pull)).count();
         pulls.drain(..taken);
         Some((lane, packet))
-    }
-
-    pub(super) fn handle_timeout(&mut self, now: Time) {
-        self.paced_until = self.paced_until.filter(|until| *until > now);
-    }
-
-    /// When further pulls may leave.
-    pub(super) fn poll_timeout(&self) -> Option<Time> {
-        self.paced_until
     }
 }
 

@@ -13,15 +13,13 @@ mod remotes;
 
 use std::net::SocketAddr;
 
-use anabranch_transport::scdp::{Header, Layout, Options, Pull, Sender, Symbol};
+use anabranch_transport::scdp::{Header, Layout, Options, Pull, Sender, StragglerPolicy, Symbol};
 use anabranch_transport::{Arrival, Endpoint, Event, GROUP, Peer, Stats, Time, Transmit};
 
 use super::blocks::Blocks;
-use super::holding::{Holding, Patience};
-use super::lag::{Lag, Place};
 use super::outcome::{Failure, Outcome};
 use super::pace::Pace;
-use crate::config::{HostConfig, Stragglers};
+use crate::config::HostConfig;
 use crate::hash_tree::Page;
 use crate::keys::HEADERS;
 use crate::limits::LIVE_BLOCKS;
@@ -81,10 +79,6 @@ pub(crate) struct Outgoing {
     drops_stragglers: bool,
     /// Whether the blocks that may be under way limit the rate.
     full: Full,
-    /// For a group that slow receivers have to leave.
-    lag: Option<Lag>,
-    /// For a group that receivers have to leave that hold it back for ever.
-    holding: Option<Holding>,
     /// The symbol that was sealed last.
     symbol: Vec<u8>,
     sent_bytes: u64,
@@ -110,8 +104,6 @@ impl Outgoing {
             blocks: Blocks::new(object, layout, options.object_bytes, usize::from(options.symbol_bytes)),
             sealer,
             full: Full::default(),
-            lag: lag(now, &options, remotes.len(), config),
-            holding: holding(&options, remotes.len(), config),
             remotes: Remotes::new(remotes, group),
             pages,
             probes,
@@ -119,7 +111,7 @@ impl Outgoing {
             paced_until: None,
             turn_of_group: false,
             progress: Progress::new(now, config.give_up_after, config.stall_after),
-            drops_stragglers: matches!(config.stragglers, Stragglers::Drop { .. }),
+            drops_stragglers: config.stragglers.policy == StragglerPolicy::Drop,
             symbol: Vec::new(),
             sent_bytes: 0,
         }
@@ -201,12 +193,7 @@ impl Outgoing {
         }
         let round_trip = self.remotes.get(index).round_trip(now);
         let is_repeated = self.remotes.change(index).on_answer(now, unsealer, sealer);
-        if let (Some(lag), Some(round_trip)) = (&mut self.lag, round_trip) {
-            lag.on_answer(index, round_trip);
-        }
-        if let (Some(holding), Some(round_trip)) = (&mut self.holding, round_trip) {
-            holding.on_answer(index, round_trip);
-        }
+        self.sender.has_come(index as Peer, round_trip);
         match answer {
             // Shows the receiver that its sender is alive now, and not a replay of recorded datagrams. If this is lost, the receiver learns it when
             // it is asked how the session ended.
@@ -275,6 +262,9 @@ impl Outgoing {
     /// Pulls of a receiver have arrived.
     pub(crate) fn on_pulls(&mut self, now: Time, index: usize, pulls: impl IntoIterator<Item = Pull>) {
         self.on_authentic(index);
+        for peer in 0..self.remotes.len() {
+            self.sender.excuse(peer as Peer, self.remotes.get(peer).excuse(now));
+        }
         for pull in pulls {
             self.pages.on_progress(index, self.bytes_had(index, pull.base));
             let (header, from) = (Header::Pull(pull), index as Peer);
@@ -283,33 +273,8 @@ impl Outgoing {
         if self.remotes.get(index).is_absent() {
             self.on_absent(now, index);
         }
-        self.watch(now);
         self.full.on_blocks(now, self.sender.reached() - self.sender.base());
         self.drain(now);
-    }
-
-    /// Whether a receiver holds the others back.
-    fn watch(&mut self, now: Time) {
-        let (sender, remotes) = (&self.sender, &self.remotes);
-        let (reached, peers) = (sender.reached(), 0..remotes.len());
-        let demands = peers.clone().map(|peer| sender.demand(peer as Peer));
-        let places = peers.map(|peer| {
-            let demand = sender.demand(peer as Peer).filter(|_| !remotes.get(peer).catches_up(now))?;
-            Some(Place { asked: demand.in_order, base: demand.base, excused: remotes.get(peer).is_probed(now) })
-        });
-        let is_waited_for = |peer: usize| sender.is_waited_for(peer as Peer);
-        let slow = self.lag.as_mut().and_then(|lag| lag.observe(now, places, reached, is_waited_for));
-        let holds = self.holding.as_mut().and_then(|holding| holding.observe(now, demands));
-        let Some(straggler) = slow.or(holds) else { return };
-        if self.remotes.get(straggler).phase() == Phase::Opening {
-            // It may come later: the others go on, and it joins them then.
-            self.sender.go_on_without(straggler as Peer);
-            if self.sender.is_absent(straggler as Peer) {
-                self.remotes.set_absent(straggler);
-            }
-        } else {
-            self.sender.detach_receiver(straggler as Peer);
-        }
     }
 
     /// A receiver that the others did not wait for has come, and may have joined them.
@@ -380,6 +345,7 @@ impl Outgoing {
                     let failure = self.why_given_up(0);
                     (0..self.remotes.len()).for_each(|peer| self.remotes.lose(peer, failure.clone()));
                 }
+                Event::PeerAbsent(peer) => self.remotes.set_absent(usize::from(peer)),
                 Event::PeerDetached(peer) => {
                     // Who came late and is sent now what it has missed has been reported.
                     self.remotes.detach(usize::from(peer), self.sender.joined_at(peer).is_none());
@@ -657,22 +623,6 @@ impl Outgoing {
         let header = SymbolRepr::new(symbol, self.lane);
         self.sealer.symbol(self.session, &header, &self.symbol, out).map_err(failure)
     }
-}
-
-/// Which slow receivers are to leave the group, if there is one whose receivers may.
-fn lag(now: Time, options: &Options, receivers: usize, config: &HostConfig) -> Option<Lag> {
-    let after = config.stragglers.detach_after().filter(|_| receivers > 1)?;
-    Some(Lag::new(now, u32::from(options.window), after, receivers))
-}
-
-/// The same for those that are not only slow.
-fn holding(options: &Options, receivers: usize, config: &HostConfig) -> Option<Holding> {
-    let patience = match config.stragglers {
-        Stragglers::Detach { after } => Patience::with_slow_for(after),
-        Stragglers::Wait => Patience::with_silent_for(config.give_up_after),
-        Stragglers::Drop { .. } => return None,
-    };
-    (receivers > 1).then(|| Holding::new(patience, options, receivers))
 }
 
 fn failure(error: SealError) -> Failure {

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use anabranch_transport::scdp::Excuse;
 use anabranch_transport::{Duration, Time};
 
 use crate::session::Failure;
@@ -257,16 +258,14 @@ impl Remote {
         waits
     }
 
-    /// Whether it has just reported that nothing arrives by the group, and this is being found out.
-    pub(super) fn is_probed(&self, now: Time) -> bool {
-        let reported = self.no_multicast.is_some_and(|report| now.since(report.reported) < REPORT_FOR);
-        reported && matches!(self.delivery, Delivery::Probe | Delivery::Probed)
-    }
-
-    /// Whether it has just begun to be sent copies, and catches up on what it has missed.
-    pub(super) fn catches_up(&self, now: Time) -> bool {
-        let reported = self.no_multicast.is_some_and(|report| now.since(report.reported) < CATCHES_UP_WITHIN);
-        reported && self.delivery == Delivery::Copies
+    /// Why it is not judged now, if it is not: it has just reported that nothing arrives by the group, or has just begun to be sent copies.
+    pub(super) fn excuse(&self, now: Time) -> Excuse {
+        let since = self.no_multicast.map(|report| now.since(report.reported));
+        match self.delivery {
+            Delivery::Probe | Delivery::Probed if since.is_some_and(|since| since < REPORT_FOR) => Excuse::Unreached,
+            Delivery::Copies if since.is_some_and(|since| since < CATCHES_UP_WITHIN) => Excuse::CatchesUp,
+            _ => Excuse::None,
+        }
     }
 
     /// It reports that packets to the group reach it again. Returns whether it was sent copies.

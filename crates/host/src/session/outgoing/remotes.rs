@@ -252,6 +252,7 @@ impl Remotes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anabranch_transport::scdp::Excuse;
 
     fn peer(n: u8) -> SocketAddr {
         SocketAddr::from(([192, 0, 2, n], 7000))
@@ -318,8 +319,9 @@ mod tests {
             [peer(100), peer(1)],
             "the first was said before the symbol was there"
         );
-        assert!(remotes.get(0).is_probed(ms(25)) && !remotes.get(0).is_probed(ms(5000)));
-        assert!(remotes.get(1).catches_up(ms(25)) && !remotes.get(1).catches_up(ms(1025)));
+        let excuses = |index: usize, later| [25, later].map(|at| remotes.get(index).excuse(ms(at)));
+        assert_eq!(excuses(0, 5000), [Excuse::Unreached, Excuse::None]);
+        assert_eq!(excuses(1, 1025), [Excuse::CatchesUp, Excuse::None]);
     }
 
     #[test]

@@ -49,7 +49,11 @@ impl Hosts {
                 hosted.failed = true;
                 false
             }
-            Event::Connected | Event::BlockReady(_) | Event::PeerCompleted(_) | Event::PeerWithholds(_) => true,
+            Event::Connected
+            | Event::BlockReady(_)
+            | Event::PeerCompleted(_)
+            | Event::PeerAbsent(_)
+            | Event::PeerWithholds(_) => true,
         }
     }
 

@@ -42,6 +42,16 @@ impl Receiver {
         Some(self.pull(lane, asked, false, false))
     }
 
+    /// The next pull, where pulls leave at this receiver's own pace.
+    fn next_paced(&mut self, now: Time) -> Option<Transmit<Header>> {
+        if !self.pull_pace.as_mut()?.may_leave(now) {
+            return None;
+        }
+        let pull = self.next_pull(now)?;
+        self.pull_pace.as_mut()?.spend(now);
+        Some(pull)
+    }
+
     /// The next packet to a sender that does not wait for the host's pull queue: a control message, or a pull repeated after silence.
     fn next_at_once(&mut self, lane: u32) -> Option<Transmit<Header>> {
         if let Some(message) = self.lane_mut(lane).take_message() {
@@ -86,6 +96,9 @@ impl Endpoint for Receiver {
     }
 
     fn handle_timeout(&mut self, now: Time) {
+        if let Some(pace) = &mut self.pull_pace {
+            pace.on_time(now);
+        }
         if let State::Completed(closed_at) = &mut self.state {
             if closed_at.take_if(|at| *at <= now).is_some() {
                 self.events.push_back(Event::Closed);
@@ -106,8 +119,9 @@ impl Endpoint for Receiver {
         self.take_over(now);
     }
 
-    fn poll_transmit(&mut self, _now: Time) -> Option<Transmit<Header>> {
-        (0..self.lanes().len() as u32).find_map(|lane| self.next_at_once(lane))
+    fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Header>> {
+        let at_once = (0..self.lanes().len() as u32).find_map(|lane| self.next_at_once(lane));
+        at_once.or_else(|| self.next_paced(now))
     }
 
     fn poll_timeout(&self) -> Option<Time> {
@@ -120,7 +134,9 @@ impl Endpoint for Receiver {
                 let session = self.session.as_ref().filter(|session| session.takes_over);
                 let full = self.decoding.is_full();
                 let taken_over = session.and_then(|session| self.requests.next_take_over(session, full));
-                earliest(earliest(pulls, self.give_up_at()), earliest(withheld, taken_over))
+                let paced = self.pull_pace.as_ref().and_then(|pace| pace.due());
+                let pulls = earliest(earliest(pulls, paced), self.give_up_at());
+                earliest(pulls, earliest(withheld, taken_over))
             }
         }
     }
@@ -131,7 +147,7 @@ impl Endpoint for Receiver {
 
     #[inline]
     fn pending_pulls(&self) -> u32 {
-        self.pulls_wanted()
+        if self.pull_pace.is_some() { 0 } else { self.pulls_wanted() }
     }
 
     /// With several senders, each tags packets by its own share of the bytes, which is less: to switches those packets are more

@@ -5,6 +5,7 @@
 //! symbols come too late is asked for fewer, after AIMD: half as many, and one more for each such number that was of use. That
 //! shortens its queue if its link is slow, and leaves the receiver's link to others if its path is long.
 
+use crate::round_trip::RoundTrip;
 use crate::{Duration, Time};
 use std::collections::VecDeque;
 
@@ -27,7 +28,7 @@ pub(super) struct Pace {
     /// The number of the newest symbol that has arrived, among all that were asked for.
     newest: u64,
     /// From a request to its symbol, smoothed.
-    response: Option<Duration>,
+    response: RoundTrip,
     /// Symbols that may be on their way; `None`: as many as the window.
     quota: Option<u32>,
     /// Symbols that were of use since the quota last changed.
@@ -52,8 +53,7 @@ impl Pace {
         };
         let taken = now - request.at;
         self.newest = self.newest.max(request.until.saturating_sub(u64::from(request.upto - 1 - index)));
-        // As RFC 6298 §2.3 smooths round trips.
-        self.response = Some(self.response.map_or(taken, |mean| mean - mean / 8 + taken / 8));
+        self.response.sample(taken);
         while self.requests.front().is_some_and(|request| request.until <= self.newest) {
             self.requests.pop_front();
         }
@@ -72,7 +72,7 @@ impl Pace {
 
     /// How long the sender takes to answer, as far as is known.
     pub(super) fn response(&self) -> Option<Duration> {
-        self.response
+        self.response.is_known().then(|| self.response.smoothed())
     }
 
     /// When the symbol with this number was asked for; `None` if a newer one has arrived.

@@ -4,9 +4,9 @@
 //! for no symbol leaves before every receiver has asked for it. So the fork resumes exactly where the group is, for one receiver
 //! only, and neither the fork nor the group sends it anything twice.
 
+use super::watch::Watch;
 use super::{Due, Member, Sender};
 use crate::scdp::header::{Header, Mode, Options};
-use crate::scdp::straggler::{Standing, Verdict, Watch};
 use crate::{Arrival, Endpoint as _, Event, Peer, Stats, Time, Transmit};
 use std::collections::VecDeque;
 
@@ -14,12 +14,12 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub(super) struct Apart {
     /// `None`: no receiver is judged; all that answer are waited for.
-    watch: Option<Watch>,
+    pub(super) watch: Option<Watch>,
     /// See [`Sender::quorum`].
     quorum: Option<usize>,
     pub(super) detached: Vec<(Peer, Sender)>,
     /// Receivers given up, and whether each is still to be told.
-    dropped: Vec<(Peer, bool)>,
+    pub(super) dropped: Vec<(Peer, bool)>,
     /// Until when receivers that were given up are told so if they send a pull.
     until: Option<Time>,
     /// Counters of detached senders that have closed.
@@ -85,11 +85,6 @@ impl Apart {
             self.detached.rotate_left(at + 1);
         }
         Some(transmit)
-    }
-
-    /// The session of a detached receiver.
-    pub(super) fn sender_of(&self, receiver: Peer) -> Option<&Sender> {
-        self.detached.iter().find(|(peer, _)| *peer == receiver).map(|(_, sender)| sender)
     }
 
     /// Blocks that detached receivers have completed in order.
@@ -202,40 +197,6 @@ impl Sender {
         largest(&mut apart.reached, quorum).unwrap_or(0)
     }
 
-    /// After a pull: which receivers are behind, and have they been for too long?
-    pub(super) fn watch(&mut self, now: Time) {
-        let Some(apart) = &mut self.apart else { return };
-        let Some(watch) = &mut apart.watch else { return };
-        let layout = &self.layout;
-        let standing = |(peer, m): (usize, &Member)| {
-            if !m.done {
-                let under_way = m.upto.iter().map(|&u| u64::from(u)).sum::<u64>();
-                return Standing::Asked(layout.symbols_before(m.base) + under_way);
-            }
-            let gone = apart.dropped.iter().any(|d| usize::from(d.0) == peer);
-            if gone || m.left { Standing::Gone } else { Standing::Complete }
-        };
-        watch.observe(now, self.members.iter().enumerate().map(standing));
-        self.judge(now);
-    }
-
-    fn judge(&mut self, now: Time) {
-        while let Some(apart) = &mut self.apart
-            && let Some(verdict) = apart.watch.as_mut().and_then(|watch| watch.verdict(now))
-        {
-            match verdict {
-                // Takes effect when the driver polls the event: from then on a packet to the group does not go to this receiver.
-                Verdict::Detach(peer) => {
-                    let event = Event::PeerDetached(peer as Peer);
-                    if !self.events.contains(&event) {
-                        self.events.push_back(event);
-                    }
-                }
-                Verdict::GiveUp => self.give_up(now),
-            }
-        }
-    }
-
     /// A receiver leaves the group and is sent symbols of its own.
     pub(super) fn detach(&mut self, peer: Peer) {
         let Some(member) = self.members.get(usize::from(peer)).filter(|m| m.counts()) else { return };
@@ -272,7 +233,7 @@ impl Sender {
             completed: 0,
             departure: self.departure,
             sent_at: self.sent_at,
-            started: true,
+            started_at: self.started_at,
             closed: false,
             events: VecDeque::new(),
             stats: Stats::default(),
@@ -282,6 +243,7 @@ impl Sender {
             symbol_size: self.symbol_size,
             last_size: self.last_size,
             header_size: self.header_size,
+            ect: self.ect,
             config: self.config.clone(),
             apart: None,
         }
@@ -304,7 +266,7 @@ impl Sender {
     }
 
     /// Gives up all receivers that are not complete.
-    fn give_up(&mut self, now: Time) {
+    pub(super) fn give_up(&mut self, now: Time) {
         let Some(apart) = &mut self.apart else { return };
         for (peer, member) in self.members.iter_mut().enumerate().filter(|(_, m)| !m.done) {
             member.finish();
@@ -340,6 +302,7 @@ impl Sender {
                     | Event::BlockReady(_)
                     | Event::Completed { .. }
                     | Event::PeerDetached(_)
+                    | Event::PeerAbsent(_)
                     | Event::PeerDropped(_)
                     | Event::PeerWithholds(_) => {}
                 }

@@ -6,27 +6,13 @@
 //! need are bounded.
 
 use super::{Member, Sender};
+use crate::scdp::straggler::Demand;
 use crate::{Peer, Time};
 
 /// A receiver of a group may ask for this many times the symbols of a block before it completes it: of 17 symbols, 16 were lost.
 const TIMES_IN_GROUP: u32 = 16;
 /// The same for a receiver that is served alone and holds nobody back.
 const TIMES_ALONE: u32 = 64;
-
-/// How far a receiver is, in symbols of the object.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Demand {
-    /// It has all blocks before this one.
-    pub base: u32,
-    /// Those it has asked for in order, repair symbols included: up to the first block of which it has not asked for as many as it has source symbols.
-    pub in_order: u64,
-    /// Those of the blocks that it has completed in order.
-    pub complete: u64,
-    /// Those it has asked for beyond `complete`, in any order and repair symbols included.
-    pub open: u64,
-    /// It has asked for so much more than it needs that it gets no more until it completes a block.
-    pub exhausted: bool,
-}
 
 /// Symbols that a receiver has asked for since it last completed a block, beyond the source symbols of their blocks.
 #[derive(Clone, Copy, Debug, Default)]
@@ -78,7 +64,7 @@ impl Sender {
     }
 
     /// How far a receiver of the group is; `None` if it needs no more, has left the group, or has not come.
-    pub fn demand(&self, receiver: Peer) -> Option<Demand> {
+    pub(in crate::scdp) fn demand(&self, receiver: Peer) -> Option<Demand> {
         let member = self.members.get(usize::from(receiver)).filter(|member| member.counts())?;
         let complete = self.layout.symbols_before(member.base);
         let (mut in_order, mut open, mut is_ordered) = (complete, 0, true);
@@ -105,7 +91,7 @@ impl Sender {
 
     /// Whether a symbol that another has asked for waits until a receiver of the group asks for it, too, or completes blocks before it, and that receiver
     /// itself waits for no other.
-    pub fn is_waited_for(&self, receiver: Peer) -> bool {
+    pub(super) fn is_waited_for(&self, receiver: Peer) -> bool {
         let Some(member) = self.members.get(usize::from(receiver)).filter(|member| member.counts()) else {
             return false;
         };
@@ -117,13 +103,6 @@ impl Sender {
             block >= member.base && asked > emitted && member.asked(block) <= emitted
         });
         waits && !is_waiting(member)
-    }
-
-    /// Symbols that a receiver has asked for in any order, repair symbols included, wherever it is served; `None` if it needs no more.
-    pub fn asked_for(&self, receiver: Peer) -> Option<u64> {
-        let apart = self.apart.as_ref().and_then(|apart| apart.sender_of(receiver));
-        let demand = apart.map_or_else(|| self.demand(receiver), |sender| sender.demand(0))?;
-        Some(demand.complete + demand.open)
     }
 
     /// Whether a receiver, perhaps one that was given up, has asked for so much more than it needs that it got no more.

@@ -15,6 +15,7 @@ impl Sender {
         let others = self.members.iter().enumerate().any(|(peer, m)| peer != usize::from(receiver) && m.counts());
         if let Some(member) = self.members.get_mut(usize::from(receiver)).filter(|m| m.counts() && others) {
             member.absent = true;
+            self.events.push_back(Event::PeerAbsent(receiver));
             self.release();
         }
     }

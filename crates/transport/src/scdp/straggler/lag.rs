@@ -15,7 +15,9 @@
 
 use std::collections::VecDeque;
 
-use anabranch_transport::{Duration, Time};
+use super::median;
+use crate::round_trip::RoundTrip;
+use crate::{Duration, Time};
 
 /// A receiver holds the others back if symbols wait for it in this part of the time, or more.
 const MOSTLY: f64 = 0.75;
@@ -23,8 +25,6 @@ const MOSTLY: f64 = 0.75;
 const MEANS: f64 = 2.0;
 /// Blocks that a slow receiver has completed late in a row. With equal losses, one receiver is seldom the last with so many.
 const LATE_BLOCKS: u32 = 12;
-/// Of so many times from when a block had been sent to when a receiver had it a mean is taken.
-const TRIPS: u64 = 8;
 /// The least time that is late: host timers are late by less, mostly.
 const LATE: Duration = Duration::from_ms(1);
 /// Round trips in the averaging time, at least: a lost symbol makes a receiver late by one.
@@ -38,13 +38,13 @@ const REMEMBERED: usize = 128;
 
 /// Where a receiver is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(in crate::scdp) struct Place {
     /// Symbols of the object that it has asked for so far.
-    pub(super) asked: u64,
+    pub(in crate::scdp) asked: u64,
     /// It has all blocks before this one.
-    pub(super) base: u32,
+    pub(in crate::scdp) base: u32,
     /// It may not get what is sent to the group, which is being found out: it is not judged now. A slow receiver gets little, and thinks so as well.
-    pub(super) excused: bool,
+    pub(in crate::scdp) excused: bool,
 }
 
 /// One receiver.
@@ -61,7 +61,7 @@ struct Member {
     base: u32,
     /// The time from the offer to its answer, no less than a round trip, and the mean of those from when a block had been sent to when it had it.
     answer: Option<Duration>,
-    trip: Option<Duration>,
+    trip: RoundTrip,
     /// Since when all wait for it alone, and it has asked for nothing.
     silent: Option<Time>,
     /// While it has the least and the median has much more: since when, and how many symbols it lacked then.
@@ -70,7 +70,7 @@ struct Member {
 
 /// How far each receiver of a group is behind.
 #[derive(Debug)]
-pub(super) struct Lag {
+pub(in crate::scdp) struct Lag {
     /// Symbols of the first window.
     window: u64,
     /// Averaging time.
@@ -85,20 +85,20 @@ pub(super) struct Lag {
 }
 
 impl Lag {
-    pub(super) fn new(now: Time, window: u32, time: Duration, receivers: usize) -> Self {
+    pub(in crate::scdp) fn new(window: u32, time: Duration, receivers: usize) -> Self {
         let members = vec![Member::default(); receivers];
         let (median_had, sent) = (Steps::default(), Steps::default());
-        Self { window: u64::from(window), time, last: now, members, median_had, sent, sorted: Vec::new() }
+        Self { window: u64::from(window), time, last: Time::ZERO, members, median_had, sent, sorted: Vec::new() }
     }
 
     /// A receiver has answered the offer so long after it.
-    pub(super) fn on_answer(&mut self, receiver: usize, after: Duration) {
+    pub(in crate::scdp) fn on_answer(&mut self, receiver: usize, after: Duration) {
         self.members[receiver].answer = Some(after);
     }
 
     /// `places`: `None` for a receiver that needs no more, or is not waited for. Nothing was sent of blocks from `reached` on. `is_waited_for`: whether
     /// symbols that others have asked for wait for a receiver. Returns the first receiver that holds the others back, if there is one.
-    pub(super) fn observe(
+    pub(in crate::scdp) fn observe(
         &mut self,
         now: Time,
         places: impl Iterator<Item = Option<Place>> + Clone,
@@ -126,7 +126,8 @@ impl Lag {
                 continue;
             }
             let lacks = median.saturating_sub(place.asked);
-            let holds = if has_base >= reached && lacks > APART * self.window {
+            // Blocks that were never sent are complete: they are from an earlier session.
+            let holds = if has_base > reached && lacks > APART * self.window {
                 (member.limits, member.mean, member.silent, member.late_since) = (0.0, 0.0, None, None);
                 // A receiver that is far ahead of the least waits for it, as those ahead do.
                 let is_least = place.asked - least <= APART * self.window;
@@ -181,18 +182,10 @@ impl Steps {
     }
 }
 
-/// The median, the one ahead of the two in the middle: half of a group never waits for one receiver. Leaves all sorted, the largest first.
-fn median(sorted: &mut Vec<u64>, all: impl Iterator<Item = u64>) -> Option<u64> {
-    sorted.clear();
-    sorted.extend(all);
-    sorted.sort_unstable_by(|a, b| b.cmp(a));
-    sorted.get(sorted.len().saturating_sub(1) / 2).copied()
-}
-
 impl Member {
     /// The longest round trip that its path explains.
     fn round_trip(&self) -> Duration {
-        let times = self.answer.into_iter().chain(self.trip);
+        let times = self.answer.into_iter().chain(self.trip.is_known().then(|| self.trip.smoothed()));
         times.min().unwrap_or(Duration::ZERO)
     }
 
@@ -208,8 +201,7 @@ impl Member {
             && let Some(trip) = sent.since(now, place.base)
         {
             // When a block had been sent is only known once others are, so single times may be too short.
-            let mean = self.trip.get_or_insert(trip);
-            *mean = Duration::from_ps(mean.ps() - mean.ps() / TRIPS + trip.ps() / TRIPS);
+            self.trip.sample(trip);
         }
         // It may have a block a round trip later than one that is near, and a queue of half of that in front of its link is usual.
         let allowed = self.round_trip() + LATE.max(self.round_trip() / 2);
@@ -273,7 +265,7 @@ mod tests {
 
     /// When a receiver is found to be a straggler, observed each millisecond for two seconds. Everything has been sent.
     fn found(round_trips: [u64; 3], places: impl Fn(u64) -> [Option<Place>; 3]) -> Option<(u64, usize)> {
-        let mut lag = Lag::new(Time::ZERO, WINDOW, Duration::from_ms(100), 3);
+        let mut lag = Lag::new(WINDOW, Duration::from_ms(100), 3);
         for (receiver, round_trip) in round_trips.into_iter().enumerate() {
             lag.on_answer(receiver, Duration::from_ms(round_trip));
         }
@@ -334,7 +326,7 @@ mod tests {
     /// The first receiver has `more` symbols more than the second, which asks for `pace` symbols each millisecond until it has as many.
     fn catching_up(more: u64, pace: impl Fn(u64) -> u64) -> Option<(u64, usize)> {
         let mut has = 0;
-        let mut lag = Lag::new(Time::ZERO, WINDOW, Duration::from_ms(100), 2);
+        let mut lag = Lag::new(WINDOW, Duration::from_ms(100), 2);
         (0..5000).find_map(|t| {
             has += pace(t);
             let ahead = more.max(has);
@@ -356,7 +348,7 @@ mod tests {
 
     #[test]
     fn who_waits_for_one_that_has_less_is_not_taken_for_slow() {
-        let mut lag = Lag::new(Time::ZERO, WINDOW, Duration::from_ms(100), 5);
+        let mut lag = Lag::new(WINDOW, Duration::from_ms(100), 5);
         let mut found = Vec::new();
         for t in 0..2000_u64 {
             // The second and the fourth wait for the fifth, which does not answer; then they catch up with the others.

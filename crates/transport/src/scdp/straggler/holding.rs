@@ -1,15 +1,14 @@
 //! Which receivers of a group hold the others back for ever, whatever they say.
 //!
-//! A slow receiver is found by [`Lag`](super::lag::Lag), and waited for if that is wanted. A broken or hostile one holds the others back in other ways:
+//! A slow receiver is found by [`Lag`](super::Lag), and waited for if that is wanted. A broken or hostile one holds the others back in other ways:
 //! it completes nothing, so that no further block can be begun, leaves blocks out, or asks for more and more. It leaves the group whatever the policy
 //! is, even if it has accomplices, so others are no measure, only that they are ahead. An honest receiver may be behind by all blocks that may be in
 //! progress, if its path is long, but it completes blocks all the time. The last resort is time: who holds others back and completes
 //! no block for long leaves the group, too.
 
-use anabranch_transport::scdp::{Demand, Options};
-use anabranch_transport::{Duration, Time};
-
-use crate::limits::LIVE_BLOCKS;
+use crate::scdp::header::Options;
+use crate::scdp::receiver::LIVE_BLOCKS;
+use crate::{Duration, Time};
 
 /// Who keeps the others from beginning blocks for so long where slow receivers are waited for, and completes none, is broken.
 const BLOCKS_FOR: Duration = Duration::from_secs(1);
@@ -17,7 +16,7 @@ const BLOCKS_FOR: Duration = Duration::from_secs(1);
 const COMPLETES_WITHIN: u64 = 10;
 /// Who keeps the others from beginning blocks, or gets no repair symbols for them, has asked for more than this many blocks that it has not completed:
 /// half of those that may be in progress.
-const OPEN_BLOCKS: u64 = LIVE_BLOCKS / 2;
+const OPEN_BLOCKS: u64 = LIVE_BLOCKS as u64 / 2;
 /// First windows by which receivers may differ, those that wait for one included.
 const APART: u64 = 4;
 /// Round trips that it takes to complete a block, though symbols are lost and repaired.
@@ -25,9 +24,24 @@ const ROUND_TRIPS: u64 = 10;
 /// Whoever answers an offer later than this is not far away.
 const LONGEST_ROUND_TRIP: Duration = Duration::from_secs(1);
 
+/// How far a receiver is, in symbols of the object.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::scdp) struct Demand {
+    /// It has all blocks before this one.
+    pub base: u32,
+    /// Those it has asked for in order, repair symbols included: up to the first block of which it has not asked for as many as it has source symbols.
+    pub in_order: u64,
+    /// Those of the blocks that it has completed in order.
+    pub complete: u64,
+    /// Those it has asked for beyond `complete`, in any order and repair symbols included.
+    pub open: u64,
+    /// It has asked for so much more than it needs that it gets no more until it completes a block.
+    pub exhausted: bool,
+}
+
 /// How long receivers are waited for that complete no block.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Patience {
+pub(in crate::scdp) struct Patience {
     /// If they have asked for all that they may.
     blocks: Duration,
     /// In any case.
@@ -36,12 +50,12 @@ pub(super) struct Patience {
 
 impl Patience {
     /// Where slow receivers leave after so long.
-    pub(super) fn with_slow_for(time: Duration) -> Self {
+    pub(in crate::scdp) fn with_slow_for(time: Duration) -> Self {
         Self { blocks: time, holds: time * COMPLETES_WITHIN }
     }
 
     /// Where slow receivers are waited for, and silent ones for so long.
-    pub(super) fn with_silent_for(time: Duration) -> Self {
+    pub(in crate::scdp) fn with_silent_for(time: Duration) -> Self {
         Self { blocks: BLOCKS_FOR.min(time), holds: time }
     }
 }
@@ -58,7 +72,7 @@ struct Member {
 
 /// Which receivers hold others back without completing anything.
 #[derive(Debug)]
-pub(super) struct Holding {
+pub(in crate::scdp) struct Holding {
     patience: Patience,
     /// Symbols of the first window, and of the blocks that a receiver may have asked for while it completes none.
     window: u64,
@@ -67,19 +81,19 @@ pub(super) struct Holding {
 }
 
 impl Holding {
-    pub(super) fn new(patience: Patience, options: &Options, receivers: usize) -> Self {
+    pub(in crate::scdp) fn new(patience: Patience, options: &Options, receivers: usize) -> Self {
         let most_open = OPEN_BLOCKS * u64::from(options.block_symbols);
         Self { patience, window: u64::from(options.window), most_open, members: vec![Member::default(); receivers] }
     }
 
     /// A receiver has answered the offer so long after it.
-    pub(super) fn on_answer(&mut self, receiver: usize, after: Duration) {
+    pub(in crate::scdp) fn on_answer(&mut self, receiver: usize, after: Duration) {
         self.members[receiver].round_trip = after.min(LONGEST_ROUND_TRIP);
     }
 
     /// `demands`: how far each receiver is, `None` if it needs no more or is not waited for. Returns the first receiver that has to leave, if there is
     /// one.
-    pub(super) fn observe(
+    pub(in crate::scdp) fn observe(
         &mut self,
         now: Time,
         demands: impl Iterator<Item = Option<Demand>> + Clone,
@@ -124,7 +138,7 @@ fn held_for(since: &mut Option<(Time, u64)>, now: Time, is_behind: bool, complet
 #[cfg(test)]
 mod tests {
     use super::*;
-    use anabranch_transport::scdp::Mode;
+    use crate::scdp::header::Mode;
 
     const OPTIONS: Options = Options {
         object_bytes: 10_000_000,

@@ -4,9 +4,8 @@
 //! as fast as the path takes them; so the receivers of NDP and SCDP pull at the rate of their links (NDP §3.2.1, SCDP §IV-C). A real host knows
 //! neither where the bottleneck is nor its rate. But while the bottleneck trims, whole symbols arrive at just that rate.
 
-use anabranch_transport::{Duration, Time};
-
-use super::pace::Turns;
+use crate::turns::Turns;
+use crate::{Duration, Time};
 
 /// The shortest measurement interval for the rate.
 const MEASURED_OVER: Duration = Duration::from_ms(1);
@@ -35,6 +34,8 @@ pub(super) struct PullPace {
     ps_per_symbol: Option<f64>,
     last_trimmed: Option<Time>,
     turns: Turns,
+    /// When the next pull may leave, if one has been asked for too early.
+    due: Option<Time>,
 }
 
 impl Default for PullPace {
@@ -46,6 +47,7 @@ impl Default for PullPace {
             ps_per_symbol: None,
             last_trimmed: None,
             turns: Turns::new(LATE),
+            due: None,
         }
     }
 }
@@ -80,9 +82,20 @@ impl PullPace {
         self.ps_per_symbol.filter(|_| self.last_trimmed.is_some_and(|at| now.since(at) < PACED_AFTER_TRIM))
     }
 
-    /// Until when no pull may leave.
-    pub(super) fn paced_until(&mut self, now: Time) -> Option<Time> {
-        self.paced_ps_per_symbol(now).and_then(|_| self.turns.wait(now))
+    /// Whether a pull may leave now; otherwise one is [due](Self::due) later.
+    pub(super) fn may_leave(&mut self, now: Time) -> bool {
+        self.due = self.paced_ps_per_symbol(now).and_then(|_| self.turns.wait(now));
+        self.due.is_none()
+    }
+
+    /// Time has passed: what is due by now is not waited for.
+    pub(super) fn on_time(&mut self, now: Time) {
+        self.due = self.due.filter(|due| *due > now);
+    }
+
+    /// When the next pull may leave, if one waits.
+    pub(super) fn due(&self) -> Option<Time> {
+        self.due
     }
 
     /// A pull for one symbol leaves.
@@ -103,7 +116,7 @@ mod tests {
         let (mut pulls, mut whole) = (0, 0);
         while now < Time::ZERO + Duration::from_secs(1) {
             now += Duration::from_us(10);
-            while !paced || pace.paced_until(now).is_none() {
+            while !paced || pace.may_leave(now) {
                 pace.spend(now);
                 pulls += 1;
                 let trimmed = free > now;
@@ -144,8 +157,8 @@ mod tests {
                     arrived += 1;
                     arrives += Duration::from_us(100);
                 }
-                if let Some(until) = pace.paced_until(now) {
-                    now = until + late;
+                if !pace.may_leave(now) {
+                    now = pace.due().expect("later") + late;
                 } else {
                     assert!(pulls < 20_000, "unpaced");
                     pace.spend(now);
@@ -161,7 +174,7 @@ mod tests {
         let mut pace = PullPace::default();
         for n in 0..10_000 {
             let now = Time::ZERO + Duration::from_us(n);
-            assert_eq!(pace.paced_until(now), None);
+            assert!(pace.may_leave(now));
             pace.spend(now);
             pace.on_symbol(now, false);
         }
@@ -178,7 +191,7 @@ mod tests {
         }
         assert_eq!(last, SLOWEST);
         pace.spend(at(200_000));
-        assert!(pace.paced_until(at(200_000)).is_some());
-        assert_eq!(pace.paced_until(at(200_000) + PACED_AFTER_TRIM), None);
+        assert!(!pace.may_leave(at(200_000)));
+        assert!(pace.may_leave(at(200_000) + PACED_AFTER_TRIM));
     }
 }
