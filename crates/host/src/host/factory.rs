@@ -179,7 +179,7 @@ impl Factory {
         if options.lanes != 1 {
             return Err(Refusal::new(Reason::Unsupported, "parameters that this host cannot use"));
         }
-        let Opener { peer, session, salt: theirs, index } = opener;
+        let Opener { peer, session, salt: theirs, index, .. } = opener;
         let salt = self.salt();
         let protection = &self.config.protection;
         let sealer = Sealer::new(protection.responder(theirs, salt, index));
@@ -201,7 +201,7 @@ impl Factory {
         let salt = self.salt();
         let mut datagram = Vec::new();
         let mut sealer =
-            Sealer::new(self.config.protection.responder(opener.salt, salt, opener.index));
+            Sealer::new(self.config.protection.responder(opener.salt, salt, opener.index)).with_version(opener.version);
         sealer.answer(opener.session, answer, &mut datagram).ok().map(|()| datagram)
     }
 
