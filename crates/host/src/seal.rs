@@ -5,7 +5,7 @@ use thiserror::Error;
 use crate::keys::DirectionKeys;
 use crate::wire::{
     Answer, Control, HANDSHAKE_HEADER, HashesRepr, Kind, MAC, MAX_DATAGRAM_BYTES, MAX_ESI, MIN_OPEN_BYTES, NUMBER,
-    Open, PREFIX, Prefix, PullRepr, SYMBOL_COVERED, SYMBOL_HEADER, SymbolRepr, emit_handshake, flag,
+    Open, PREFIX, Prefix, PullRepr, SYMBOL_COVERED, SYMBOL_HEADER, SymbolRepr, VERSION, emit_handshake, flag,
 };
 
 /// Maximum number of datagrams in one direction of a session: 2^36, or 96 TB of symbols of 1400 B. AES-GCM can be told from an ideal cipher with
@@ -32,12 +32,20 @@ pub enum SealError {
 pub struct Sealer {
     keys: DirectionKeys,
     next: u64,
+    version: u8,
 }
 
 impl Sealer {
     /// A sealer with these keys.
     pub fn new(keys: DirectionKeys) -> Self {
-        Self { keys, next: 0 }
+        Self { keys, next: 0, version: VERSION }
+    }
+
+    /// The same for datagrams of another version of the format: answers to its hosts.
+    #[must_use]
+    pub fn with_version(mut self, version: u8) -> Self {
+        self.version = version;
+        self
     }
 
     /// How many datagrams it has made.
@@ -186,7 +194,7 @@ impl Sealer {
     fn begin(&self, kind: Kind, flags: u8, session: u32, number: u64, out: &mut Vec<u8>) -> usize {
         let start = out.len();
         let flags = flags | if self.keys.sealed() { flag::SEALED } else { 0 };
-        out.extend_from_slice(&Prefix { kind, flags, length: 0, session }.emit());
+        out.extend_from_slice(&Prefix { version: self.version, kind, flags, length: 0, session }.emit());
         out.extend_from_slice(&number.to_be_bytes());
         out.extend_from_slice(&[0; 8]);
         debug_assert_eq!((out.len() - start, PREFIX), (MAC.end, NUMBER.start));

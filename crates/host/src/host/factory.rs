@@ -179,7 +179,7 @@ impl Factory {
         if options.lanes != 1 {
             return Err(Refusal::new(Reason::Unsupported, "parameters that this host cannot use"));
         }
-        let Opener { peer, session, salt: theirs, index } = opener;
+        let Opener { peer, session, salt: theirs, index, .. } = opener;
         let salt = self.salt();
         let protection = &self.config.protection;
         let sealer = Sealer::new(protection.responder(theirs, salt, index));
@@ -200,7 +200,8 @@ impl Factory {
     pub(super) fn answer(&mut self, opener: Opener, answer: &Answer) -> Option<Vec<u8>> {
         let salt = self.salt();
         let mut datagram = Vec::new();
-        let mut sealer = Sealer::new(self.config.protection.responder(opener.salt, salt, opener.index));
+        let responder = self.config.protection.responder(opener.salt, salt, opener.index);
+        let mut sealer = Sealer::new(responder).with_version(opener.version);
         sealer.answer(opener.session, answer, &mut datagram).ok().map(|()| datagram)
     }
 

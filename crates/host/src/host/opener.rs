@@ -13,6 +13,8 @@ use crate::wire::{Answer, Request, Salt};
 pub(super) struct Opener {
     pub(super) peer: SocketAddr,
     pub(super) session: u32,
+    /// The version of the wire format that it has.
+    pub(super) version: u8,
     pub(super) salt: Salt,
     /// For an offer: the index of this host among its receivers.
     pub(super) index: u16,

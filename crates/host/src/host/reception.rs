@@ -10,7 +10,9 @@ use super::opener::{Opener, Pending};
 use crate::acquaintances::Acquaintances;
 use crate::admission::{Admission, Known};
 use crate::session::Incoming;
-use crate::wire::{Answer, Cookie, HandshakePacket, MIN_OPEN_BYTES, Open, Reason, Refusal, Request, RetryRepr};
+use crate::wire::{
+    Answer, Cookie, HandshakePacket, MIN_OPEN_BYTES, Open, Reason, Refusal, Request, RetryRepr, VERSION,
+};
 use crate::{Manifest, Unsealer};
 
 /// Answers to packets that open nothing, at most; further ones are dropped.
@@ -65,7 +67,8 @@ impl Reception {
     ) -> Option<Verdict> {
         let is_padded = bytes.len() >= MIN_OPEN_BYTES;
         let packet = HandshakePacket::new(bytes).ok()?;
-        let opener = Opener { peer, session, salt: packet.salt(), index: packet.index() };
+        let version = packet.prefix().version;
+        let opener = Opener { peer, session, version, salt: packet.salt(), index: packet.index() };
         let refused = match self.admission.known(opener.salt) {
             Some(Known::Used) => return None,
             Some(Known::Refused(refusal)) => Some(refusal.clone()),
@@ -82,6 +85,16 @@ impl Reception {
         if let Some(refusal) = refused {
             self.answer(factory, opener, &Answer::Refuse(refusal));
             return Some(Verdict::TurnedAway);
+        }
+        if version != VERSION {
+            let why =
+                format!("version {version} of the wire format, where version {VERSION} is needed: update scdp there");
+            let refusal = Refusal::new(Reason::Unsupported, &why);
+            self.refuse(factory, opener, refusal.clone());
+            return Some(match message {
+                Open::Offer(offer) => Verdict::Declined(Box::new((offer.manifest, refusal))),
+                Open::Request(_) => Verdict::TurnedAway,
+            });
         }
         if !has_room || self.admission.from(peer.ip()) >= factory.config().max_sessions_per_address {
             // The packet may be repeated when there is room.

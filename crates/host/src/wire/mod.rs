@@ -1,4 +1,4 @@
-//! Wire format, version 1: the prefix of every datagram, and one file for each kind.
+//! Wire format, version 2: the prefix of every datagram, and one file for each kind.
 //!
 //! As in smoltcp there are two types per kind: a *packet* is a view of bytes whose lengths have been checked, a *repr* (or message) is their meaning.
 //! Views show only what anyone on the path can read; [`Sealer`](crate::Sealer) and [`Unsealer`](crate::Unsealer) turn messages into datagrams and
@@ -37,7 +37,7 @@ pub use manifest::{Manifest, NameError, ObjectName, Signature};
 pub use open::{MIN_OPEN_BYTES, Object, Offer, Open, Request};
 pub use parameters::Parameters;
 pub(crate) use prefix::expect;
-pub use prefix::{Kind, MAX_DATAGRAM_BYTES, PREFIX, Prefix, VERSION, flag};
+pub use prefix::{Kind, MAX_DATAGRAM_BYTES, PREFIX, PREVIOUS, Prefix, VERSION, flag};
 pub use pull::{MAX_PULLS, PULL_HEADER, PullPacket, PullRepr};
 pub use retry::{Cookie, MAX_COOKIE_BYTES, RETRY_HEADER, RetryPacket, RetryRepr};
 pub(crate) use symbol::COVERED as SYMBOL_COVERED;

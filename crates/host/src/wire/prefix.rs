@@ -3,7 +3,10 @@
 use super::{WireError, field};
 
 /// Version of the wire format.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
+
+/// The version before. Only its opening packets are read, which look the same: they are refused in words that its hosts understand.
+pub const PREVIOUS: u8 = 1;
 
 /// Bytes of the prefix.
 pub const PREFIX: usize = 8;
@@ -72,6 +75,8 @@ impl Kind {
 /// The prefix of every datagram: enough to find its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prefix {
+    /// Version of the format: [`VERSION`], or [`PREVIOUS`] of a packet that opens a session or refuses one.
+    pub version: u8,
     /// What kind of datagram it is.
     pub kind: Kind,
     /// The bits of [`flag`] that are set.
@@ -94,7 +99,7 @@ impl Prefix {
             return Err(WireError::Truncated);
         }
         let (version, kind) = (bytes[0] >> 4, bytes[0] & 15);
-        if version != VERSION {
+        if version != VERSION && (version, kind) != (PREVIOUS, Kind::Open as u8) {
             return Err(WireError::Version(version));
         }
         let kind = Kind::ALL.into_iter().find(|&k| k as u8 == kind).ok_or(WireError::Kind(kind))?;
@@ -111,7 +116,7 @@ impl Prefix {
         if !matches {
             return Err(WireError::Length);
         }
-        Ok(Self { kind, flags, length, session: u32::from_be_bytes(field(bytes, 4)) })
+        Ok(Self { version, kind, flags, length, session: u32::from_be_bytes(field(bytes, 4)) })
     }
 
     /// Whether the datagram is protected by a key.
@@ -122,7 +127,7 @@ impl Prefix {
     /// The 8 bytes.
     pub fn emit(&self) -> [u8; PREFIX] {
         let mut bytes = [0; PREFIX];
-        bytes[0] = VERSION << 4 | self.kind as u8;
+        bytes[0] = self.version << 4 | self.kind as u8;
         bytes[1] = self.flags;
         bytes[2..4].copy_from_slice(&self.length.to_be_bytes());
         bytes[4..8].copy_from_slice(&self.session.to_be_bytes());

@@ -12,7 +12,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use super::prefix::{Kind, Prefix, expect};
-use super::{Salt, WireError, field};
+use super::{Salt, VERSION, WireError, field};
 
 /// Bytes of the header of a retry.
 pub const RETRY_HEADER: usize = Kind::Retry.header_bytes();
@@ -113,7 +113,9 @@ impl RetryRepr {
     /// Appends the datagram to `out`.
     pub fn emit(&self, out: &mut Vec<u8>) {
         let length = self.cookie.0.len() as u16;
-        out.extend_from_slice(&Prefix { kind: Kind::Retry, flags: 0, length, session: self.session }.emit());
+        out.extend_from_slice(
+            &Prefix { version: VERSION, kind: Kind::Retry, flags: 0, length, session: self.session }.emit(),
+        );
         out.extend_from_slice(&self.salt.0);
         out.extend_from_slice(&self.cookie.0);
     }

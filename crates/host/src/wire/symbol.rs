@@ -16,7 +16,7 @@
 use anabranch_transport::scdp::{Options, Symbol};
 
 use super::prefix::{Kind, Prefix, expect, flag};
-use super::{WireError, field};
+use super::{VERSION, WireError, field};
 
 /// Bytes of a symbol's header.
 pub const SYMBOL_HEADER: usize = Kind::Symbol.header_bytes();
@@ -113,7 +113,7 @@ impl SymbolRepr {
     pub(crate) fn emit(&self, session: u32, sealed: bool, length: u16, number: u64) -> [u8; SYMBOL_HEADER] {
         let flags = if self.syn { flag::SYN } else { 0 } | if sealed { flag::SEALED } else { 0 };
         let mut header = [0; SYMBOL_HEADER];
-        header[..8].copy_from_slice(&Prefix { kind: Kind::Symbol, flags, length, session }.emit());
+        header[..8].copy_from_slice(&Prefix { version: VERSION, kind: Kind::Symbol, flags, length, session }.emit());
         header[8..12].copy_from_slice(&self.block.to_be_bytes());
         header[12..15].copy_from_slice(&self.esi.to_be_bytes()[1..]);
         header[15] = self.lane;

@@ -1,8 +1,8 @@
 //! Attacks of somebody without the key, who sees, sends, repeats and changes any datagram.
 
 use allocation_counter::measure;
-use anabranch_host::wire::{Cookie, Datagram, RetryRepr};
-use anabranch_host::{Failure, Host, HostConfig, Outcome};
+use anabranch_host::wire::{Answer, Cookie, Datagram, HANDSHAKE_HEADER, Kind, PREVIOUS, Reason, RetryRepr};
+use anabranch_host::{Failure, Host, HostConfig, Outcome, Protection};
 use anabranch_transport::{Duration, Time};
 use rand::{Rng, RngExt};
 
@@ -183,4 +183,34 @@ fn forged_retries_neither_stop_a_request_nor_multiply_it() {
     assert!(world.nodes[0].bytes_sent <= 2 * 1200, "{}", world.nodes[0].bytes_sent);
     assert!(world.run_for(30));
     assert!(world.nodes[0].received[0].1 == object, "the genuine one counts when it comes");
+}
+
+#[test]
+fn a_host_of_the_version_before_is_refused_in_words_that_both_ends_read() {
+    let refused = |n: u32, version: u8| {
+        let mut world = World::with(9, 2, Faults::default(), |_| HostConfig::new(Protection::None));
+        let records = Records::of(&mut world);
+        let mut opener = Opener::of_version(&Protection::None, n, version);
+        let offer = opener.offer(manifest_of(1000), parameters());
+        for at in [0, 20] {
+            world.inject_at(Time::ZERO + Duration::from_ms(at), stranger(n), 1, offer.clone());
+        }
+        world.run_until(Time::ZERO + Duration::from_ms(100));
+        let declined = world.nodes[1].declined.iter().map(|(_, refusal)| refusal.text().to_owned()).collect::<Vec<_>>();
+        (declined, records.between(address(1), stranger(n)), world.nodes[1].host.sessions())
+    };
+    let (declined, answers, sessions) = refused(1, PREVIOUS);
+    let why = "version 1 of the wire format, where version 2 is needed: update scdp there";
+    assert_eq!(
+        (&declined[..], sessions, answers.len()),
+        (&[why.to_owned()][..], 0, 2),
+        "told once, answered each time"
+    );
+    for answer in answers {
+        assert_eq!(answer[0], PREVIOUS << 4 | Kind::Answer as u8, "in its own version");
+        let Ok(Answer::Refuse(refusal)) = Answer::parse(&answer[HANDSHAKE_HEADER..]) else { panic!("a refusal") };
+        assert_eq!((refusal.reason, refusal.text()), (Reason::Unsupported, why));
+    }
+    let (declined, answers, _) = refused(2, 3);
+    assert!(declined.is_empty() && answers.is_empty(), "of a later version nothing is known");
 }

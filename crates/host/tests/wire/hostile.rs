@@ -93,7 +93,7 @@ proptest! {
     #[test]
     fn garbage_is_an_error(mut bytes in prop::collection::vec(any::<u8>(), 0..1400), kind in 0u8..8, honest in any::<bool>()) {
         if bytes.len() >= 44 {
-            bytes[0] = 0x10 | kind;
+            bytes[0] = 0x20 | kind;
             bytes[1] &= 3;
             if honest {
                 let header = [0, HEADER, 24, 24, 44, 24, 44, 0][usize::from(kind)];
@@ -359,14 +359,15 @@ fn the_index_is_that_of_a_receiver_that_there_is() {
 fn the_prefix_says_what_is_wrong() {
     let error = |bytes: &[u8]| Datagram::parse(bytes).expect_err("wrong");
     assert_eq!(error(&[]), WireError::Truncated);
-    assert_eq!(error(&[0x13; 7]), WireError::Truncated);
-    assert_eq!(error(&[0x13; 23]), WireError::Flags(0x13));
-    assert_eq!(error(&[0x23; 40]), WireError::Version(2));
-    assert_eq!(error(&[0x10; 40]), WireError::Kind(0));
-    assert_eq!(error(&[0x18; 40]), WireError::Kind(8));
-    assert_eq!(error(&[0x13, 0, 0, 0, 0, 0, 0, 0]), WireError::Truncated);
+    assert_eq!(error(&[0x23; 7]), WireError::Truncated);
+    assert_eq!(error(&[0x23; 23]), WireError::Flags(0x23));
+    assert_eq!(error(&[0x13; 40]), WireError::Version(1));
+    assert_eq!(error(&[0x34; 40]), WireError::Version(3));
+    assert_eq!(error(&[0x20; 40]), WireError::Kind(0));
+    assert_eq!(error(&[0x28; 40]), WireError::Kind(8));
+    assert_eq!(error(&[0x23, 0, 0, 0, 0, 0, 0, 0]), WireError::Truncated);
     let mut symbol = [0; 60];
-    symbol[0] = 0x11;
+    symbol[0] = 0x21;
     assert_eq!(error(&symbol[..36]), WireError::Length, "a symbol of no bytes");
     symbol[3] = 23;
     assert_eq!(error(&symbol), WireError::Length, "longer than declared");

@@ -126,7 +126,7 @@ fn read(datagram: &[u8]) -> Vec<u8> {
         2 | 6 => keys("anabranch scdp 1 responder", &[&psk, &opener_salt, &[0xb0; 16], &[0, 2]]),
         _ => keys("anabranch scdp 1 opener", &[&psk, &opener_salt]),
     };
-    assert_eq!((datagram[0] >> 4, datagram[1] & 2, &datagram[4..8]), (1, 2, &[0x0b, 0xad, 0xca, 0xfe][..]));
+    assert_eq!((datagram[0] >> 4, datagram[1] & 2, &datagram[4..8]), (2, 2, &[0x0b, 0xad, 0xca, 0xfe][..]));
     assert_eq!(usize::from(u16::from_be_bytes([datagram[2], datagram[3]])), datagram.len() - header);
     assert_eq!(datagram[number_at..number_at + 8], [0; 8], "the first of its direction");
 

@@ -73,6 +73,12 @@ impl Opener {
         Self { protection: protection.clone(), session: number, salt, shared, confirmed: None, from: None }
     }
 
+    /// The same with another version of the wire format.
+    pub fn of_version(protection: &Protection, number: u32, version: u8) -> Self {
+        let opener = Self::new(protection, number);
+        Self { shared: opener.shared.with_version(version), ..opener }
+    }
+
     pub fn open(&mut self, open: &Open) -> Vec<u8> {
         let mut out = Vec::new();
         self.shared.open(self.session, 0, open, &mut out).expect("sealed");
