@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import logging
 import os
@@ -68,6 +69,9 @@ class StandIn(ModuleType):
 
     def __init__(self) -> None:
         super().__init__("anabranch._core")
+        whole = importlib.import_module("anabranch._core")
+        for name in ("Folder", "FolderError", "LockLostError", "SupersededError"):
+            setattr(self, name, getattr(whole, name))
         self.fixture = fixtures.Fixture()
         self.calls: list[tuple[Any, ...]] = []
         self.hashes = ""
@@ -110,11 +114,18 @@ class StandIn(ModuleType):
         threads: int,
         command: list[str],
         resume: bool,
+        force: bool,
         limit_s: float | None,  # noqa: ARG002
         progress: Callable[[str], bool],
     ) -> str:
         from pathlib import Path
 
+        folder = self.Folder(out)
+        folder.check(resume)
+        if not force:
+            planned = json.loads(self.plan(path, overrides, seeds))["runs"]
+            folder.guard(json.dumps(planned), resume)
+            self.calls.pop()
         self.calls.append(("run", path, overrides, seeds, out, threads, command, resume))
         if self.during:
             self.during(progress)

@@ -74,7 +74,7 @@ class Job:
 
     def missing(self) -> list[planning.PlannedRun]:
         """Runs of the plan that the folder does not hold yet."""
-        kept = set(outputs.finished(self.results).values())
+        kept = set(outputs.folder(self.results).finished().values())
         return [run for run in self.plan.runs if run.hash not in kept]
 
     def command(self) -> list[str]:
@@ -200,7 +200,6 @@ def run(job: Job, *, fresh: bool = False, progress: Progress | None = None, **op
     """
     if job.experiment.calculate:
         return Calculated(job.command(), job.experiment.calculate())
-    outputs.check(job.results, resume=not fresh)
     options |= {
         "out": job.results,
         "seeds": job.seeds,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from anabranch.running import outputs
 from anabranch.running.options import RunOptions, check, reached, taking
-from anabranch.running.plan import ask, plan
+from anabranch.running.plan import ask
 from anabranch.running.progress_line import Line, interactive
 
 if TYPE_CHECKING:
@@ -49,9 +49,6 @@ def run(path: str | Path, overrides: Sequence[str] = (), **options: Unpack[RunOp
     seeds, on, resume, progress = options["seeds"], options["on"], options["resume"], options["progress"]
     out = outputs.default(Path(path), overrides, seeds=seeds) if options["out"] is None else options["out"]
     where = reached(out, options)
-    outputs.check(where, resume=resume)
-    if not options["force"] and outputs.finished(where):
-        outputs.guard(where, plan(path, overrides, seeds=seeds).runs, resume=resume)
     command = options["command"]
     line = list(command) if command is not None else command_line(path, overrides, out=out, seeds=seeds)
     shown = Line() if progress is True or (progress is None and interactive(sys.stderr)) else None
@@ -64,7 +61,8 @@ def run(path: str | Path, overrides: Sequence[str] = (), **options: Unpack[RunOp
             return load(where)
         told = None if tell is None else lambda text: bool(tell(json.loads(text)))
         limit_s = options["time_limit_wall_s"]
-        ask("run", str(path), list(overrides), seeds, str(out), options["threads"], line, resume, limit_s, told)
+        threads, force = options["threads"], options["force"]
+        ask("run", str(path), list(overrides), seeds, str(out), threads, line, resume, force, limit_s, told)
     finally:
         if shown is not None:
             shown.end()

@@ -34,7 +34,7 @@ def calibrate() -> float:
             times = []
             for turn in range(2):
                 out = str(Path(folder) / str(turn))
-                made = json.loads(core.call("run", str(file), [], None, out, 1, [], False, None, None))["runs"][0]  # noqa: FBT003 - by position
+                made = json.loads(core.call("run", str(file), [], None, out, 1, [], False, True, None, None))["runs"][0]  # noqa: FBT003 - by position
                 times.append(float(made["wall_s"] if made["cpu_s"] is None else made["cpu_s"]))
     return packets / max(min(times), 1e-6)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from anabranch.base import core, units
 from anabranch.errors import ClusterError
+from anabranch.running import outputs
 from anabranch.running.cluster.destination import Destination
 from anabranch.running.cluster.dispatch import Dispatcher
 from anabranch.running.cluster.package import pack
@@ -55,6 +56,7 @@ def run(
     """
     seeds = options["seeds"]
     planned = plan(path, overrides, seeds=seeds).runs
+    outputs.check(out, planned, resume=options["resume"], force=options["force"])
     sweep = core.Sweep(str(path), overrides, seeds)
     package = pack(sweep, str(path), overrides, seeds)
     with connected(options["on"], options["on_options"]) as connection:
@@ -69,7 +71,7 @@ def run(
                 connection.check()
                 _fits(planned, connection)
             # If interrupted before there was a worker, write a manifest as well: all its runs are interrupted.
-            missing = destination.open(planned, command, resume=options["resume"], force=options["force"])
+            missing = destination.open(command, resume=options["resume"], force=options["force"])
             if ready:
                 dispatcher.run(missing, report or _continue)
         except BaseException as error:
