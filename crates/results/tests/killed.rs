@@ -239,6 +239,20 @@ fn run(directory: bool, before: &State, command: Command) -> Option<Vec<State>> 
     Some(states)
 }
 
+/// Runs a command to its end; whether it was not refused.
+fn ends(directory: bool, before: &State, command: Command) -> bool {
+    let storage = Memory::of_survivor(directory, before.clone());
+    let outcome = act(&storage, command);
+    if let Err(error) = outcome {
+        assert!(matches!(error, StoreError::Lost { .. }) && !command.force, "{command:?}: {error}\n{before:#?}");
+        assert!(finished(&storage.end()).is_superset(&finished(before)));
+        return false;
+    }
+    check_complete(&storage.end(), command);
+    assert!(finished(&storage.end()).is_superset(&protected(before, command)), "{command:?}\n{before:#?}");
+    true
+}
+
 /// A folder with finished runs.
 fn begin(directory: bool) -> State {
     let first = command(BEGIN, false, false);
@@ -278,7 +292,7 @@ fn kill_twice(directory: bool) -> usize {
         for third in
             [COMMANDS[*k], Command { force: true, ..COMMANDS[*k] }, STRANGE, Command { force: true, ..STRANGE }]
         {
-            let ended = run(directory, state, third).is_some();
+            let ended = ends(directory, state, third);
             // Wherever a finished run is, no other experiment passes.
             assert!(third != STRANGE || ended == finished(state).is_empty(), "{third:?}\n{state:#?}");
         }

@@ -75,7 +75,8 @@ impl Storage for Directory {
     fn list(&self, into: &dyn Fn(&str) -> bool) -> io::Result<Vec<Item>> {
         let mut found = Vec::new();
         match self.walk("", into, &mut found) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound && self.root.symlink_metadata().is_err() => Ok(Vec::new()),
+            // Nor where there is a file above it: that it cannot be made is told then.
+            Err(_) if self.root.symlink_metadata().is_err() => Ok(Vec::new()),
             // A link that leads nowhere.
             Err(e) if e.kind() == io::ErrorKind::NotFound && !self.root.exists() => {
                 Err(io::ErrorKind::NotADirectory.into())

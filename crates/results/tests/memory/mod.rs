@@ -42,6 +42,8 @@ pub(crate) struct Memory {
     states: Mutex<Vec<State>>,
     /// Changes until the process is killed: all later calls fail.
     killed_after: usize,
+    /// Whether all states are kept, or the last one alone.
+    recording: bool,
     locked: Arc<AtomicBool>,
     /// The lock object that another process has written when this one has looked for it once.
     rival: Mutex<Option<Vec<u8>>>,
@@ -56,7 +58,7 @@ impl Drop for Held {
     }
 }
 
-/// The state, to be changed once.
+/// The state, to be read, or changed once.
 struct Change<'a>(MutexGuard<'a, Vec<State>>);
 
 impl Deref for Change<'_> {
@@ -76,7 +78,13 @@ impl Memory {
     /// What a new process finds.
     pub(crate) fn new(directory: bool, state: State, killed_after: usize) -> Arc<Self> {
         let (states, locked, rival) = (Mutex::new(vec![state]), Arc::default(), Mutex::default());
-        Arc::new(Self { directory, states, killed_after, locked, rival })
+        Arc::new(Self { directory, states, killed_after, recording: true, locked, rival })
+    }
+
+    /// What a process finds that is not killed.
+    pub(crate) fn of_survivor(directory: bool, state: State) -> Arc<Self> {
+        let (states, locked, rival) = (Mutex::new(vec![state]), Arc::default(), Mutex::default());
+        Arc::new(Self { directory, states, killed_after: usize::MAX, recording: false, locked, rival })
     }
 
     /// Lets another process write the lock object when this one has looked for it once.
@@ -100,13 +108,9 @@ impl Memory {
         self.states.lock().expect("nobody panics")
     }
 
-    fn look(&self) -> io::Result<State> {
+    fn look(&self) -> io::Result<Change<'_>> {
         let states = self.states();
-        if states.len() > self.killed_after {
-            Err(io::Error::other("killed"))
-        } else {
-            Ok(states[states.len() - 1].clone())
-        }
+        if states.len() > self.killed_after { Err(io::Error::other("killed")) } else { Ok(Change(states)) }
     }
 
     fn change(&self) -> io::Result<Change<'_>> {
@@ -114,8 +118,10 @@ impl Memory {
         if states.len() > self.killed_after {
             return Err(io::Error::other("killed"));
         }
-        let next = states.last().expect("there is one").clone();
-        states.push(next);
+        if self.recording {
+            let next = states.last().expect("there is one").clone();
+            states.push(next);
+        }
         Ok(Change(states))
     }
 
@@ -143,10 +149,8 @@ impl Storage for Memory {
     }
 
     fn make(&self) -> io::Result<()> {
-        if self.directory && !self.look()?.folders.contains("runs") {
-            self.make_folder("runs")?;
-        }
-        Ok(())
+        let missing = self.directory && !self.look()?.folders.contains("runs");
+        if missing { self.make_folder("runs") } else { Ok(()) }
     }
 
     fn lock(&self) -> io::Result<Locking> {
@@ -167,15 +171,17 @@ impl Storage for Memory {
 
     fn read(&self, files: &[String]) -> io::Result<Vec<Option<Vec<u8>>>> {
         let state = self.look()?;
+        let found = files.iter().map(|file| state.files.get(file).cloned()).collect();
+        drop(state);
         let rival = self.rival.lock().expect("nobody panics").take_if(|_| files == [LOCK]);
         if let Some(lock) = rival {
             self.change()?.files.insert(LOCK.to_owned(), lock);
         }
-        Ok(files.iter().map(|file| state.files.get(file).cloned()).collect())
+        Ok(found)
     }
 
     fn ends_with(&self, file: &str, mark: &[u8]) -> bool {
-        self.end().files.get(file).is_some_and(|content| content.ends_with(mark))
+        self.states().last().and_then(|state| state.files.get(file)).is_some_and(|content| content.ends_with(mark))
     }
 
     fn write(&self, file: &str, content: &[u8]) -> io::Result<()> {
