@@ -71,7 +71,7 @@ impl Folder {
         storage.make().map_err(StoreError::write(shown.clone()))?;
         let token = how.token.clone().unwrap_or_default();
         let lock = match storage.lock().map_err(StoreError::write(shown.clone()))? {
-            Locking::Held(_held) => Lock::System { _held },
+            Locking::Held(held) => Lock::System { _held: held },
             Locking::Busy => return Err(StoreError::Busy(shown)),
             Locking::Object(who) => {
                 Lock::Object(LockObject::acquire(Arc::clone(&storage), token, &who, &manifest.command)?)
@@ -315,7 +315,9 @@ fn found(plan: &[Planned], there: &Contents) -> Vec<Option<String>> {
         by_hash.entry(hash).or_default().push(name);
     }
     // Those with visible names first.
-    by_hash.values_mut().for_each(|names| names.sort_by_key(|name| is_hidden(name)));
+    for names in by_hash.values_mut() {
+        names.sort_by_key(|name| is_hidden(name));
+    }
     let mut take = |run: &Planned, right: &dyn Fn(&str) -> bool| {
         let names = by_hash.get_mut(run.hash.as_str())?;
         let at = names.iter().position(|name| right(name))?;
