@@ -55,17 +55,17 @@ impl Storage for Objects {
     }
 
     fn lock(&self) -> io::Result<Locking> {
-        let (user, host, since) = self.call("who", (), |who| Ok(who.extract()?))?;
+        let (user, host, since) = self.call("who", (), |who| who.extract())?;
         Ok(Locking::Object(Who { user, host, since }))
     }
 
     fn list(&self, _into: &dyn Fn(&str) -> bool) -> io::Result<Vec<Item>> {
-        let paths: Vec<String> = self.call("find", (), |paths| Ok(paths.extract()?))?;
+        let paths: Vec<String> = self.call("find", (), |paths| paths.extract())?;
         Ok(paths.into_iter().map(|path| Item { path, kind: Kind::File }).collect())
     }
 
     fn read(&self, files: &[String]) -> io::Result<Vec<Option<Vec<u8>>>> {
-        if files.is_empty() { Ok(Vec::new()) } else { self.call("read", (files,), |contents| Ok(contents.extract()?)) }
+        if files.is_empty() { Ok(Vec::new()) } else { self.call("read", (files,), |contents| contents.extract()) }
     }
 
     /// Objects appear in whole.

@@ -90,7 +90,7 @@ fn local(i: usize, hash: &str) -> PathBuf {
 fn act(storage: &Arc<Memory>, command: Command) -> Result<(), StoreError> {
     let plan = command.plan;
     // Whether workers write there, each into a draft of its own.
-    let shared = !storage.renames() || plan.len() % 2 == 0;
+    let shared = !storage.renames() || plan.len().is_multiple_of(2);
     let mut manifest = Manifest {
         schema: SCHEMA,
         anabranch_version: "0".to_owned(),
