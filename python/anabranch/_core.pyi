@@ -1,7 +1,8 @@
 """The simulator, compiled from ``crates/py``. Use it through `anabranch.plan` and `anabranch.run`."""
 
 from collections.abc import Callable
-from typing import Any, Self, TypeAlias, final
+from pathlib import Path
+from typing import Any, Protocol, Self, TypeAlias, final
 
 _Limits: TypeAlias = tuple[int, int, int, int, int]
 """Object bytes, block bytes, source symbols, blocks in progress, extra symbols."""
@@ -35,6 +36,57 @@ def run(path: str, overrides: list[str], options: dict[str, Any], progress: Call
     finished runs are kept, the others are marked ``interrupted`` in the manifest.
     """
 
+class FolderError(Exception):
+    """A result folder that must not be written; the text has a hint."""
+
+class SupersededError(FolderError):
+    """The sweep of a worker is gone; another may write there."""
+
+class LockLostError(FolderError):
+    """The lock of an object store was removed or taken."""
+
+class Objects(Protocol):
+    """The calls to an object store, whose paths are relative to the folder: `anabranch.running.objects.Objects`."""
+
+    def shown(self, name: str, /) -> str: ...
+    def who(self) -> tuple[str, str, str]: ...
+    def find(self) -> list[str]: ...
+    def read(self, names: list[str], /) -> list[bytes | None]: ...
+    def write(self, name: str, content: bytes, /) -> None: ...
+    def create(self, name: str, content: bytes, /) -> None: ...
+    def upload(self, local: Path, name: str, /) -> None: ...
+    def copy(self, pairs: list[tuple[str, str]], /) -> None: ...
+    def remove(self, names: list[str], /) -> None: ...
+
+@final
+class Folder:
+    """What may be asked of a result folder, a path or an object store, without opening it.
+
+    Raises `FolderError` where results must not be written, and what the calls to the object store raise.
+    """
+
+    def __new__(cls, storage: str | Objects, /) -> Self: ...
+    def check(self, resume: bool, /) -> None:
+        """Check that results may be written there: there is nothing, or a result folder."""
+
+    def finished(self) -> dict[str, str]:
+        """Return the finished runs: name to hash, empty where it is not known."""
+
+    def guard(self, plan: str, resume: bool, /) -> None:
+        """Check that no finished run would be lost if the runs of a plan were made there.
+
+        `plan` is JSON ``[{"run", "point", "seed", "hash"}]``.
+        """
+
+    def stored(self, run: str, known: str, /) -> str | None:
+        """Return the entry of a run that a worker stored: with the known hash, finished or at its wall-clock limit."""
+
+    def publish(self, draft: Path, run: str, known: str, token: str | None, /) -> str:
+        """Store a complete run; returns its entry. With a worker's token, only as long as its sweep has the folder.
+
+        In a directory, the draft is beside the run's place. If the same run is there already, that one stays.
+        """
+
 @final
 class Sweep:
     """The runs of a scenario, made one by one, here or on other machines, and the result folder while they end."""
@@ -52,12 +104,14 @@ class Sweep:
         Returns the run's entry as JSON. `progress` is as for `run`. If this raises, nothing is left.
         """
 
-    def open(self, out: str, command: list[str], resume: bool, elsewhere: list[str] | None, /) -> list[str]:
+    def open(self, storage: str | Objects, command: list[str], resume: bool, force: bool, token: str, /) -> list[str]:
         """Open the result folder, write its manifest, and return the runs that are to be made, the longest first.
 
-        `elsewhere`, entries as JSON, says that results are kept elsewhere, and which are there; `out` then takes only
-        the manifest and the fabric.
+        `resume` and `force` are as for `run`. Workers know the folder by the file `token`, an object store by the lock.
         """
+
+    def check(self) -> None:
+        """Check that no other client writes to an object store; raises `LockLostError` if one does."""
 
     def enter(self, entry: str, /) -> None:
         """Note in the manifest how a run ended whose folder is in its place."""

@@ -64,7 +64,11 @@ class ClusterError(AnabranchError):
 
 
 class StoreError(AnabranchError, OSError):
-    """An object store that does not answer, or refuses; the message names the URL."""
+    """A result folder that must not be written, or an object store that does not answer; the message names it."""
+
+
+class SupersededError(StoreError):
+    """The sweep of a worker is gone, and another one may write to its results."""
 
 
 class CoreMissingError(AnabranchError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import logging
 import os
@@ -74,6 +75,9 @@ class StandIn(ModuleType):
 
     def __init__(self) -> None:
         super().__init__("anabranch._core")
+        whole = importlib.import_module("anabranch._core")
+        for name in ("Folder", "FolderError", "LockLostError", "SupersededError"):
+            setattr(self, name, getattr(whole, name))
         self.fixture = fixtures.Fixture()
         self.calls: list[tuple[Any, ...]] = []
         self.hashes = ""
@@ -116,6 +120,12 @@ class StandIn(ModuleType):
     ) -> str:
         from pathlib import Path
 
+        folder = self.Folder(options["out"])
+        folder.check(options["resume"])
+        if not options["force"]:
+            planned = json.loads(self.plan(path, overrides, options["seeds"]))["runs"]
+            folder.guard(json.dumps(planned), options["resume"])
+            self.calls.pop()
         self.calls.append(("run", path, overrides, options))
         if self.during:
             self.during(progress)

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from anabranch.running.plan import PlannedRun
-
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -207,8 +205,8 @@ def test_results_are_sent_back_where_workers_do_not_see_the_folder(
     cluster.work()
     whole = Destination.open
 
-    def hidden(self: Destination, runs: Sequence[PlannedRun], command: Sequence[str], **more: bool) -> list[str]:
-        missing = whole(self, runs, command, **more)
+    def hidden(self: Destination, command: Sequence[str], **more: bool) -> list[str]:
+        missing = whole(self, command, **more)
         (self.out / self.token).unlink()
         return missing
 

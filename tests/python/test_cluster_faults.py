@@ -24,7 +24,8 @@ import anabranch
 from anabranch.base import core
 from anabranch.cli.progress import describe
 from anabranch.errors import ClusterError, StoreError
-from anabranch.running.cluster import dispatch, lock, start, target, work
+from anabranch.running import outputs
+from anabranch.running.cluster import dispatch, start, target, work
 from anabranch.running.cluster import run as runs_elsewhere
 from anabranch.running.cluster.destination import Destination
 from anabranch.running.cluster.dispatch import Dispatcher
@@ -102,13 +103,12 @@ def destination(scenario: Path, out: Path) -> Destination:
 
 
 def test_who_finds_a_folder_locked_removes_nothing(scenario: Path, tmp_path: Path) -> None:
-    runs = anabranch.plan(scenario).runs
     first, second = destination(scenario, tmp_path / "r"), destination(scenario, tmp_path / "r")
-    assert len(first.open(runs, ["one"], resume=False)) == 2
+    assert len(first.open(["one"], resume=False)) == 2
     draft = tmp_path / "r/runs/.p001-s1.deadbeef.part"
     draft.mkdir()
     with pytest.raises(OSError, match="another"):
-        second.open(runs, ["two"], resume=True)
+        second.open(["two"], resume=True)
     second.close()
     assert draft.is_dir()
     assert (tmp_path / "r" / first.token).is_file()
@@ -119,7 +119,7 @@ def test_who_finds_a_folder_locked_removes_nothing(scenario: Path, tmp_path: Pat
 def test_a_run_at_its_limit_takes_its_place_though_its_report_was_lost(scenario: Path, tmp_path: Path) -> None:
     endless = ("workload.0.sessions=20000", "transport.name=ndp", "run.memory_limit=100GB")
     place = Destination(tmp_path / "r", core.Sweep(str(scenario), endless, {"time_limit_wall_s": 0.05}))
-    (run,) = place.open(anabranch.plan(scenario, endless).runs, ["one"], resume=False)
+    (run,) = place.open(["one"], resume=False)
     request = work.RunRequest(run, place.sweep.hash(run), place.name, place.token, "", core.identity(), 0)
     first, _ = work._run_and_store(place.sweep, request, tmp_path, lambda _: True)
     assert json.loads(first)["status"] == "wall_limit"
@@ -129,7 +129,7 @@ def test_a_run_at_its_limit_takes_its_place_though_its_report_was_lost(scenario:
     draft = tmp_path / "r/runs/.p000-s1.deadbeef.part"
     draft.mkdir()
     (draft / "run.json").write_text(first)
-    settled = work.publish(draft, tmp_path / "r/runs" / run, "{}", request.hash)
+    settled = outputs.folder(tmp_path / "r").publish(draft, run, request.hash, place.token)
     assert json.loads(settled) == json.loads(first)
     place.close()
 
@@ -223,43 +223,39 @@ def test_a_store_that_is_away_for_a_moment_costs_nothing(
         return whole(*args, **more)
 
     monkeypatch.setattr(type(url.fs), "_open", opened)
-    runs = anabranch.plan(scenario).runs
     place = destination(scenario, cast("Path", url))
-    place.open(runs, ["one"], resume=False)
+    place.open(["one"], resume=False)
     away.append(True)
     place.record_failure("p000-s1", "first")
-    assert "memory://" in str(place.copy_error)
-    assert "GoneError: connection refused" in str(place.copy_error)
     away.clear()
     place.record_failure("p001-s1", "second")
-    assert place.copy_error is None
     there = json.loads((url / "manifest.json").read_text())
     assert [run["message"] for run in there["runs"]] == ["first", "second"]
     place.close()
 
-    # One that stays away is an error at the end, and nothing is left behind.
+    # One that stays away is an error at the end.
     place = destination(scenario, cast("Path", url))
-    place.open(runs, ["one"], resume=False)
+    place.open(["one"], resume=False)
     away.append(True)
     place.record_failure("p000-s1", "first")
     with pytest.raises(StoreError, match=r"memory://.* cannot be reached \(GoneError"):
         place.close()
-    assert place.staging is not None
-    assert not place.staging.exists()
     # At the beginning, at once; and a worker's error is one of its machine.
     again = destination(scenario, cast("Path", url))
     with pytest.raises(StoreError, match="cannot be reached"):
-        again.open(runs, ["one"], resume=False)
+        again.open(["one"], resume=False)
     with suppress(StoreError):
         again.close()
-    assert again.staging is not None
-    assert not again.staging.exists()
     away.clear()
-    lock.Lock(cast("Path", url), "ours").acquire([])
-    away.append(True)
+    place = destination(scenario, cast("Path", url))
+    place.open(["one"], resume=False)
     monkeypatch.setattr(type(url.fs), "put_file", opened)
+    away.append(True)
+    (tmp_path / "run.json").write_text("{}")
     with pytest.raises(StoreError, match="cannot be reached"):
-        work._upload(scenario.parent, cast("Path", url), work.RunRequest("p000-s1", "", "", "ours", "", {}, 0))
+        outputs.folder(cast("Path", url)).publish(tmp_path, "p000-s1", "", place.token)
+    away.clear()
+    place.close()
 
 
 def test_jobs_may_wait_in_their_queue_as_long_as_it_takes() -> None:
@@ -303,7 +299,7 @@ def test_a_folder_that_a_worker_may_not_write_is_written_by_the_client(
     scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = destination(scenario, tmp_path / "r")
-    run, _ = place.open(anabranch.plan(scenario).runs, ["one"], resume=False)
+    run, _ = place.open(["one"], resume=False)
     request = work.RunRequest(run, place.sweep.hash(run), place.name, place.token, "", core.identity(), 10**9)
     monkeypatch.setattr("os.access", lambda path, _: path != tmp_path / "r/runs")
     _, files = work._run_and_store(place.sweep, request, tmp_path, lambda _: True)
@@ -339,5 +335,5 @@ def test_a_scenario_that_ends_every_worker_ends_the_sweep(
 def test_what_a_worker_sends_stays_in_its_folder(tmp_path: Path, name: str) -> None:
     (tmp_path / "runs").mkdir()
     with pytest.raises(ClusterError, match="leads out of its folder"):
-        work.unpack({"run.json": b"{}", name: b""}, tmp_path / "runs/p000-s1", "{}", "")
+        work.unpack({"run.json": b"{}", name: b""}, tmp_path, "p000-s1", "")
     assert [path.name for path in tmp_path.rglob("*")] == ["runs"]

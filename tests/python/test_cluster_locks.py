@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING, Any, cast
 
 import clusters
@@ -19,12 +19,10 @@ import upath
 
 import anabranch
 from anabranch.base import core, places
-from anabranch.errors import AnabranchError, ClusterError, StoreError
+from anabranch.errors import AnabranchError, ClusterError, StoreError, SupersededError
 from anabranch.running import outputs
-from anabranch.running.cluster import lock, work
+from anabranch.running.cluster import work
 from anabranch.running.cluster.destination import Destination
-from anabranch.running.cluster.lock import Lock
-from anabranch.running.cluster.objects import Runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -37,6 +35,10 @@ SMALL = clusters.SCENARIO.replace("repeat = 20", "repeat = 2").replace("sessions
 
 SWAPPED = SMALL.replace('["ndp", "scdp"]', '["scdp", "ndp"]')
 """The same four runs, each with the name of another."""
+
+
+LOCK = ".anabranch-lock"
+"""The lock's object."""
 
 
 class KilledError(BaseException):
@@ -62,7 +64,7 @@ def destination(scenario: Path, out: Path) -> Destination:
 def fill(scenario: Path, out: Path, scratch: Path) -> None:
     """Run a sweep as a client and a worker do, without Dask."""
     place = destination(scenario, out)
-    for run in place.open(anabranch.plan(scenario).runs, ["fill"], resume=False):
+    for run in place.open(["fill"], resume=False):
         known = place.sweep.hash(run)
         request = work.RunRequest(run, known, place.name, place.token, "", core.identity(), 0)
         entry, _ = work._run_and_store(place.sweep, request, scratch, lambda _: True)
@@ -85,15 +87,14 @@ def put_back(out: Path, objects: Mapping[str, bytes]) -> None:
 
 def complete(out: Path) -> set[str]:
     """Hashes of the runs that pass for complete, each of which is there in whole."""
-    there = Runs(out)
-    files = there._files()
-    entries = there._entries(files)
-    assert {len(files[name]) for name in entries} == {4}
-    return {entry["scenario_hash"] for entry in entries.values()}
+    found = outputs.folder(out).finished()
+    there = content(out)
+    assert {sum(name.startswith(f"runs/{run}/") for name in there) for run in found} == {4}
+    return set(found.values())
 
 
 def unlock(out: Path) -> None:
-    out.fs.rm_file((out / lock.NAME).path)  # type: ignore[attr-defined]
+    out.fs.rm_file((out / LOCK).path)  # type: ignore[attr-defined]
 
 
 def killed_after(operations: int, act: Callable[[], object], patch: pytest.MonkeyPatch, fs: type) -> bool:
@@ -129,13 +130,12 @@ def test_a_client_that_is_killed_at_any_moment_loses_no_run(
     other = {"p000": "p001", "p001": "p000"}
     tables = {name: data for name, data in before.items() if name.endswith("parquet")}
     wanted = {f"runs/{other[name[5:9]]}{name[9:]}": data for name, data in tables.items()}
-    planned = anabranch.plan(swapped).runs
     fs = type(store.fs)  # type: ignore[attr-defined]
 
     def resume() -> None:
         place = destination(swapped, store)
         try:
-            assert place.open(planned, ["resume"], resume=True) == []
+            assert place.open(["resume"], resume=True) == []
         finally:
             # A client that is killed closes nothing; here only what is on this machine.
             if sys.exc_info()[0] is KilledError:
@@ -154,7 +154,7 @@ def test_a_client_that_is_killed_at_any_moment_loses_no_run(
             if operations // 2:
                 unlock(store)
             # Nor does a new experiment delete what is aside.
-            assert {known for known in outputs.finished(store).values() if known} == known
+            assert set(outputs.folder(store).finished().values()) == known
             resume()
         after = content(store)
         assert {name: data for name, data in after.items() if name.endswith("parquet")} == wanted, operations
@@ -171,7 +171,6 @@ import os, signal, sys
 import s3fs
 from anabranch.base import core, places
 from anabranch.running.cluster.destination import Destination
-from anabranch.running.plan import plan
 scenario, url, left = sys.argv[1], sys.argv[2], [int(sys.argv[3])]
 whole = s3fs.S3FileSystem.copy
 def copy(self, sources, targets, **more):
@@ -181,7 +180,7 @@ def copy(self, sources, targets, **more):
         os.kill(os.getpid(), signal.SIGKILL)
     return whole(self, sources, targets, **more)
 s3fs.S3FileSystem.copy = copy
-Destination(places.place(url), core.Sweep(scenario, ())).open(plan(scenario).runs, [], resume=True)
+Destination(places.place(url), core.Sweep(scenario, (), {})).open([], resume=True)
 """
 
 
@@ -195,12 +194,13 @@ def test_a_client_that_is_killed_while_it_moves_runs_is_followed_by_another(buck
     child = subprocess.run(line, check=False, timeout=120, capture_output=True, text=True)
     assert child.returncode == -signal.SIGKILL, child.stderr
     between = content(out)
-    assert lock.NAME in between
+    assert LOCK in between
     assert any(name.startswith("runs/.p") for name in between)
-    assert "manifest.json" not in between  # it told other names
+    told = json.loads(between["manifest.json"])["runs"]
+    assert {run["status"] for run in told} == {"interrupted"}  # until they are in their places
     # The process is dead, which this machine knows: its lock holds nobody up.
     place = destination(tmp_path / "b.toml", out)
-    assert place.open(anabranch.plan(tmp_path / "b.toml").runs, ["b"], resume=True) == []
+    assert place.open(["b"], resume=True) == []
     place.close()
     after = content(out)
     assert after.keys() == before.keys()
@@ -213,13 +213,12 @@ def test_a_client_that_is_killed_while_it_moves_runs_is_followed_by_another(buck
 
 def test_one_client_at_a_time_writes(bucket: str, tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text(SMALL)
-    runs = anabranch.plan(tmp_path / "a.toml").runs
     out = places.place(f"{bucket}/locked")
     first, second = destination(tmp_path / "a.toml", out), destination(tmp_path / "a.toml", out)
-    assert len(first.open(runs, ["anabranch", "run"], resume=False)) == 4
+    assert len(first.open(["anabranch", "run"], resume=False)) == 4
     before = content(out)
     with pytest.raises(StoreError, match="another command writes there: ") as error:
-        second.open(runs, ["other"], resume=True)
+        second.open(["other"], resume=True)
     for part in (
         str(out),
         f"process {os.getpid()}",
@@ -235,10 +234,9 @@ def test_one_client_at_a_time_writes(bucket: str, tmp_path: Path) -> None:
     removal = error.value.hint.partition(": ")[2]
     subprocess.run([sys.executable, *shlex.split(removal)[1:]], check=True, timeout=120)
     third = destination(tmp_path / "a.toml", out)
-    third.open(runs, ["third"], resume=True)
+    third.open(["third"], resume=True)
     # The first notices, and writes nothing any more.
-    assert first.lock is not None
-    first.lock._checked_at = -lock.CHECK_EVERY_S
+    first._checked_at = -inf
     with pytest.raises(ClusterError, match=r"the lock of this sweep was taken by another command: .* \(third\)"):
         first.check()
     between = content(out)
@@ -246,55 +244,13 @@ def test_one_client_at_a_time_writes(bucket: str, tmp_path: Path) -> None:
     first.close()
     assert content(out) == between
     third.close()
-    assert lock.NAME not in content(out)
-
-
-def test_of_two_that_see_no_lock_one_gets_it(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    out = places.place(f"{bucket}/race")
-    first, second = Lock(out, "first"), Lock(out, "second")
-    whole = lock.holder
-    with monkeypatch.context() as patch:
-        # The first creates its lock after the second has looked.
-        def holder(_: Path) -> None:
-            patch.setattr(lock, "holder", whole)
-            first.acquire(["one"])
-
-        patch.setattr(lock, "holder", holder)
-        with pytest.raises(StoreError, match=r"\(one\)"):
-            second.acquire(["two"])
-    assert not second.held
-    second.release()
-    found = lock.holder(out)
-    assert found is not None
-    assert found.token == "first"
-    first.release()
-    assert lock.holder(out) is None
-
-
-def test_of_two_that_find_a_dead_lock_one_gets_it(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    out = places.place(f"{bucket}/inherited")
-    Lock(out, "dead").acquire(["killed"])
-    first, second = Lock(out, "first"), Lock(out, "second")
-    with monkeypatch.context() as patch:
-        # The first takes it over after the second has seen that its holder is dead.
-        def is_dead(_: lock.Holder) -> bool:
-            patch.setattr(lock.Holder, "is_dead", lambda holder: holder.token == "dead")
-            first.acquire(["one"])
-            return True
-
-        patch.setattr(lock.Holder, "is_dead", is_dead)
-        with pytest.raises(StoreError, match=r"\(one\)"):
-            second.acquire(["two"])
-    assert (first.held, second.held) == (True, False)
-    found = lock.holder(out)
-    assert found is not None
-    assert found.token == "first"
-    first.release()
+    assert LOCK not in content(out)
 
 
 def test_a_store_without_conditional_writes_is_locked_all_the_same(
-    store: Path, monkeypatch: pytest.MonkeyPatch
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    (tmp_path / "a.toml").write_text(SMALL)
     fs = type(store.fs)  # type: ignore[attr-defined]
     whole = fs.pipe_file
 
@@ -304,58 +260,34 @@ def test_a_store_without_conditional_writes_is_locked_all_the_same(
         whole(self, path, value, mode=mode, **more)
 
     monkeypatch.setattr(fs, "pipe_file", refuses)
-    first = Lock(store, "first")
-    first.acquire(["one"])
+    first, second = destination(tmp_path / "a.toml", store), destination(tmp_path / "a.toml", store)
+    first.open(["one"], resume=False)
     with pytest.raises(StoreError, match=r"\(one\)"):
-        Lock(store, "second").acquire(["two"])
-    first.release()
-    Lock(store, "second").acquire(["two"])
+        second.open(["two"], resume=False)
+    first.close()
+    second.open(["two"], resume=False)
+    second.close()
 
 
-def test_whoever_keeps_others_from_taking_over_a_dead_lock_does_not_stop_them_for_ever(
-    store: Path, monkeypatch: pytest.MonkeyPatch
+def test_an_entry_that_cannot_be_read_is_not_taken_for_a_missing_one(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Lock(store, "dead").acquire(["killed"])
-    monkeypatch.setattr(lock.Holder, "is_dead", lambda holder: holder.token == "dead")
-    monkeypatch.setattr(lock, "TAKE_OVER_WITHIN_S", 0.2)
-    with lock._exclusive(store), pytest.raises(StoreError, match=r"another process keeps .* locked"):
-        Lock(store, "mine").acquire(["next"])
-    holder = lock.holder(store)
-    assert holder is not None
-    assert holder.token == "dead"
-    Lock(store, "mine").acquire(["next"])
+    (tmp_path / "a.toml").write_text(SMALL)
+    fill(tmp_path / "a.toml", store, tmp_path)
+    before = content(store)
+    fs = type(store.fs)  # type: ignore[attr-defined]
+    whole = fs.cat_file
 
+    def cat_file(self: object, path: str, *args: object, **more: object) -> bytes:
+        if path.endswith("p000-s1/run.json"):
+            raise TimeoutError("too many requests")
+        return cast("bytes", whole(self, path, *args, **more))
 
-def test_only_a_process_that_is_known_to_be_dead_loses_its_lock(store: Path) -> None:
-    mine = lock._this_process("mine", ["a"])
-    assert not mine.is_dead()
-    ended = subprocess.Popen([sys.executable, "-c", ""])
-    ended.wait(timeout=60)
-    if mine.machine:
-        assert replace(mine, pid=ended.pid).is_dead()
-        assert replace(mine, started="1").is_dead()  # another process has its number
-    # Of another machine nothing is known, nor where the system does not tell.
-    assert not replace(mine, pid=ended.pid, machine="elsewhere").is_dead()
-    assert not replace(mine, pid=ended.pid, machine="").is_dead()
-    store.fs.pipe_file((store / lock.NAME).path, b"not a lock of ours")  # type: ignore[attr-defined]
-    with pytest.raises(StoreError, match="somebody on an unknown host"):
-        Lock(store, "mine").acquire([])
-
-
-def test_a_process_of_which_nothing_can_be_seen_keeps_its_lock(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Where /proc is mounted with hidepid, as on many login nodes, processes of other users cannot be looked at.
-    theirs = replace(lock._this_process("theirs", ["b"]), machine="here")
-    monkeypatch.setattr(lock, "_machine", lambda: "here")
-    monkeypatch.setattr(lock, "_started", lambda _: None)
-
-    def refused(_pid: int, _signal: int) -> None:
-        raise PermissionError
-
-    monkeypatch.setattr("os.kill", refused)
-    assert not theirs.is_dead()
-    Lock(store, "theirs").acquire(["b"])
-    with pytest.raises(StoreError, match=r"\(b\)"):
-        Lock(store, "mine").acquire(["a"])
+    with monkeypatch.context() as patch:
+        patch.setattr(fs, "cat_file", cat_file)
+        with pytest.raises(StoreError, match="too many requests"):
+            destination(tmp_path / "a.toml", store).open(["a"], resume=True)
+    assert content(store) == before
 
 
 @pytest.mark.parametrize("where", ["folder", "store"])
@@ -366,13 +298,13 @@ def test_runs_that_were_finished_while_it_waited_are_not_lost(where: str, store:
     other = destination(tmp_path / "b.toml", out)
     fill(tmp_path / "a.toml", out, tmp_path)
     with pytest.raises(AnabranchError, match=r"holds 4 finished runs .* would be deleted"):
-        other.open(anabranch.plan(tmp_path / "b.toml").runs, ["b"], resume=False)
+        other.open(["b"], resume=False)
     other.close()
     results = anabranch.load(str(out) if where == "store" else out)
     assert [run.status for run in results.manifest.runs] == ["complete"] * 4
     # With --force it is as it was said.
     other = destination(tmp_path / "b.toml", out)
-    assert len(other.open(anabranch.plan(tmp_path / "b.toml").runs, ["b"], resume=False, force=True)) == 4
+    assert len(other.open(["b"], resume=False, force=True)) == 4
     other.close()
 
 
@@ -389,7 +321,7 @@ def test_an_entry_that_cannot_be_deleted_keeps_its_tables(
 
     monkeypatch.setattr(fs, "rm", rm)
     with pytest.raises(StoreError, match=r"p000-s1/run\.json: cannot be deleted"):
-        Runs(store).clear()
+        destination(tmp_path / "a.toml", store).open(["a"], resume=False)
     assert {name for name in content(store) if "/p000-s1/" in name and name.endswith(".parquet")}
 
 
@@ -401,10 +333,10 @@ def test_urls_that_would_be_patterns_are_refused() -> None:
 def test_a_worker_whose_client_is_gone_uploads_nothing(store: Path, tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text(SMALL)
     place = destination(tmp_path / "a.toml", store)
-    run, *_ = place.open(anabranch.plan(tmp_path / "a.toml").runs, ["a"], resume=False)
+    run, *_ = place.open(["a"], resume=False)
     request = work.RunRequest(run, place.sweep.hash(run), place.name, "an earlier one", "", core.identity(), 0)
     before = content(store)
-    with pytest.raises(work.SupersededError, match="no longer locked by this sweep"):
+    with pytest.raises(SupersededError, match="no longer locked by this sweep"):
         work._run_and_store(place.sweep, request, tmp_path, lambda _: True)
     assert content(store) == before
     place.close()
@@ -415,7 +347,7 @@ def test_a_worker_stops_in_the_middle_when_another_client_takes_the_lock(
 ) -> None:
     (tmp_path / "a.toml").write_text(SMALL)
     place = destination(tmp_path / "a.toml", store)
-    run, *_ = place.open(anabranch.plan(tmp_path / "a.toml").runs, ["a"], resume=False)
+    run, *_ = place.open(["a"], resume=False)
     request = work.RunRequest(run, place.sweep.hash(run), place.name, place.token, "", core.identity(), 0)
     fs = type(store.fs)  # type: ignore[attr-defined]
     whole = fs.put_file
@@ -425,7 +357,7 @@ def test_a_worker_stops_in_the_middle_when_another_client_takes_the_lock(
         unlock(store)
 
     monkeypatch.setattr(fs, "put_file", put_file)
-    with pytest.raises(work.SupersededError, match="no longer locked by this sweep"):
+    with pytest.raises(SupersededError, match="no longer locked by this sweep"):
         work._run_and_store(place.sweep, request, tmp_path, lambda _: True)
     assert len([name for name in content(store) if name.startswith("runs/")]) == 1
     place.close()

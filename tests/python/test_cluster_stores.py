@@ -14,7 +14,7 @@ import anabranch
 from anabranch import stats
 from anabranch.base import places
 from anabranch.errors import AnabranchError, ClusterError
-from anabranch.running.cluster import lock
+from anabranch.running.cluster import destination
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -104,11 +104,11 @@ def test_a_sweep_that_loses_its_lock_stops(
 ) -> None:
     (tmp_path / "a.toml").write_text(clusters.SCENARIO)
     url = f"{bucket}/lost"
-    monkeypatch.setattr(lock, "CHECK_EVERY_S", 0.0)
+    monkeypatch.setattr(destination, "CHECK_EVERY_S", 0.0)
 
     def tell(state: Mapping[str, Any]) -> bool:
         if state["runs_done"] >= 2:
-            (places.place(url) / lock.NAME).unlink(missing_ok=True)
+            (places.place(url) / ".anabranch-lock").unlink(missing_ok=True)
         return True
 
     with pytest.raises(ClusterError, match="the lock of this sweep was removed; this command has stopped"):

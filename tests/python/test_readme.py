@@ -65,7 +65,7 @@ def test_table_and_figure_are_those_of_the_results_if_there_are_any() -> None:
     if not (folder / "manifest.json").is_file():
         pytest.skip("no results of the demonstration: `make readme` makes them")
     planned = {run.hash for run in anabranch.plan(ROOT / "scenarios/examples/demo.toml").runs}
-    assert set(outputs.finished(folder).values()) == planned, "of another version: run `make readme`"
+    assert set(outputs.folder(folder).finished().values()) == planned, "of another version: run `make readme`"
     assert tool().insert(README, tool().render(folder)) == README, "run `make readme`"
     assert tool().FIGURE.read_text(encoding="utf-8") == tool().draw(folder), "run `make readme`"
 

@@ -5,6 +5,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "arguments of Python functions arrive by value")]
 
 mod codec;
+mod folder;
 mod options;
 mod powerlaw;
 mod routing;
@@ -49,6 +50,8 @@ mod _core {
         CodecDecoder, CodecEncoder, CodecError, codec_bench, codec_choose, codec_describe, codec_encode, codec_limits,
         codec_read, codec_source_symbols,
     };
+    #[pymodule_export]
+    use super::folder::{Folder, FolderError, LockLostError, SupersededError};
     #[pymodule_export]
     use super::powerlaw::{powerlaw_fit, powerlaw_fit_discrete, powerlaw_goodness, powerlaw_uncertainty};
     #[pymodule_export]
@@ -95,7 +98,7 @@ fn load(path: &str, mut overrides: Vec<String>, seeds: Option<u32>) -> PyResult<
 fn to_python(error: LabError) -> PyErr {
     match error {
         LabError::Scenario(e) => ScenarioError::new_err(e.to_string()),
-        LabError::Store(e) => PyOSError::new_err(e.to_string()),
+        LabError::Store(e) => folder::to_python(e),
         panic @ LabError::Panic { .. } => RunPanic::new_err(panic.to_string()),
     }
 }
@@ -147,9 +150,9 @@ fn run(
     let options = Options::of(options)?;
     let plan = load(path, overrides, options.seeds)?;
     let view = Progress::new(plan.runs.len()).with_limit(options.time_limit()?);
-    let Options { out, threads, command, resume, .. } = options;
+    let Options { out, threads, command, resume, force, .. } = options;
     let out = out.ok_or_else(|| PyValueError::new_err("out: a run needs a result folder"))?;
-    let request = Request { out: Path::new(&out), threads, command, resume };
+    let request = Request { out: Path::new(&out), threads, command, resume, force };
     let manifest = watched(py, &plan, &view, progress.as_ref(), || lab::run(&plan, &request, &view))?;
     serde_json::to_string(&manifest).map_err(|e| PyOSError::new_err(e.to_string()))
 }

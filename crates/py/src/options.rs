@@ -42,6 +42,8 @@ options! {
         command: Vec<String>,
         /// Whether to keep finished runs of the folder.
         resume: bool,
+        /// Whether to delete finished runs that are neither kept nor made again.
+        force: bool,
     }
 }
 

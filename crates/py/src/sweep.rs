@@ -1,9 +1,10 @@
 //! A scenario whose runs are made one by one, here or on other machines.
 
+use crate::folder::storage;
 use crate::options::Options;
 use crate::{load, to_python, watched};
-use anabranch_results::RunEntry;
-use anabranch_results::lab::{Book, LabError, Request, run_one};
+use anabranch_results::lab::{Book, run_one};
+use anabranch_results::{Opening, RunEntry, StoreError};
 use anabranch_sim::experiment::Progress;
 use anabranch_sim::scenario::Plan;
 use pyo3::exceptions::{PyOSError, PyValueError};
@@ -33,14 +34,14 @@ impl Sweep {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn with_book<T>(&self, act: impl FnOnce(&Book) -> Result<T, LabError>) -> PyResult<T> {
-        let book = self.book();
-        act(book.as_ref().ok_or_else(|| PyValueError::new_err("no result folder is open"))?).map_err(to_python)
+    /// Does something with the book, without the interpreter: who has the book may be waiting for it, in an object store.
+    fn with_book(&self, py: Python<'_>, act: impl FnOnce(&Book) -> Result<(), StoreError> + Send) -> PyResult<()> {
+        py.detach(|| {
+            let book = self.book();
+            let book = book.as_ref().ok_or_else(|| PyValueError::new_err("no result folder is open"))?;
+            act(book).map_err(|e| to_python(e.into()))
+        })
     }
-}
-
-fn entry(text: &str) -> PyResult<RunEntry> {
-    serde_json::from_str(text).map_err(|e| PyValueError::new_err(format!("not the entry of a run: {e}")))
 }
 
 #[pymethods]
@@ -79,20 +80,16 @@ impl Sweep {
     fn open(
         &self,
         py: Python<'_>,
-        out: &str,
+        place: Bound<'_, PyAny>,
         command: Vec<String>,
         resume: bool,
-        elsewhere: Option<Vec<String>>,
+        force: bool,
+        token: String,
     ) -> PyResult<Vec<String>> {
-        let kept =
-            elsewhere.map(|texts| texts.iter().map(|text| entry(text)).collect::<PyResult<Vec<_>>>()).transpose()?;
+        let storage = storage(place);
         py.detach(|| {
-            let request = Request { out: Path::new(out), threads: 1, command, resume };
-            let book = match kept {
-                None => Book::open(&self.plan, &request),
-                Some(kept) => Book::elsewhere(&self.plan, &request, kept),
-            };
-            let book = book.map_err(to_python)?;
+            let how = Opening { resume, force, token: Some(token) };
+            let book = Book::open(&self.plan, storage, &how, &command).map_err(to_python)?;
             let missing = book.missing(&self.plan).map_err(to_python)?;
             *self.book() = Some(book);
             Ok(missing.into_iter().map(|i| self.plan.runs[i].name()).collect())
@@ -100,22 +97,33 @@ impl Sweep {
     }
 
     /// Notes in the manifest how a run ended whose folder is in its place.
-    fn enter(&self, text: &str) -> PyResult<()> {
-        let entry = entry(text)?;
+    fn enter(&self, py: Python<'_>, text: &str) -> PyResult<()> {
+        let entry: RunEntry =
+            serde_json::from_str(text).map_err(|e| PyValueError::new_err(format!("not the entry of a run: {e}")))?;
         let i = self.number(&entry.run)?;
-        self.with_book(|book| Ok(book.enter(i, entry)?))
+        self.with_book(py, |book| {
+            book.enter(i, entry);
+            Ok(())
+        })
     }
 
     /// Notes in the manifest that a run failed.
-    fn fail(&self, run: &str, message: String) -> PyResult<()> {
+    fn fail(&self, py: Python<'_>, run: &str, message: String) -> PyResult<()> {
         let i = self.number(run)?;
-        self.with_book(|book| Ok(book.fail(&self.plan, i, message)?))
+        self.with_book(py, |book| {
+            book.fail(&self.plan, i, message);
+            Ok(())
+        })
+    }
+
+    /// Checks that no other client writes to an object store.
+    fn check(&self, py: Python<'_>) -> PyResult<()> {
+        self.with_book(py, Book::check)
     }
 
     /// Writes the manifest for the last time, and lets go of the folder.
-    fn close(&self) -> PyResult<()> {
-        let book = self.book().take();
-        let closed = book.map_or(Ok(None), |book| book.close().map(Some));
-        closed.map(drop).map_err(|e| to_python(e.into()))
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let closed = py.detach(|| self.book().take().map_or(Ok(()), |book| book.close().map(drop)));
+        closed.map_err(|e| to_python(e.into()))
     }
 }

@@ -1,15 +1,16 @@
 //! From a plan to a result folder: runs everything, writes each run as it ends, and the manifest from the first to the last.
 
-use crate::manifest::{FAILED, INTERRUPTED, Remark};
-use crate::{Draft, Manifest, RunEntry, SCHEMA, Store, StoreError};
+use crate::manifest::FAILED;
+use crate::{Directory, Draft, Folder, Manifest, Opening, RunEntry, SCHEMA, Storage, StoreError};
 use anabranch_sim::experiment::{Progress, Spent, Stopped, run_all};
+use anabranch_sim::fabric::graph::Graph;
 use anabranch_sim::measure::RunRecord;
-use anabranch_sim::network::{Conservation, Ending, Network};
+use anabranch_sim::network::{Ending, Network};
 use anabranch_sim::scenario::{Plan, RunPlan, ScenarioError};
+use serde_json::{Value, json};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Why an experiment could not be run.
@@ -42,6 +43,8 @@ pub struct Request<'a> {
     pub command: Vec<String>,
     /// Keep runs that are in the folder already, were not interrupted and have the same hash, instead of running them again.
     pub resume: bool,
+    /// Finished runs that are neither kept nor made again may be deleted.
+    pub force: bool,
 }
 
 impl LabError {
@@ -59,19 +62,25 @@ impl LabError {
 /// # Errors
 /// If a run is impossible or a file cannot be written. Runs that had ended are on disk.
 pub fn run(plan: &Plan, request: &Request<'_>, progress: &Progress) -> Result<Manifest, LabError> {
-    let book = Book::open(plan, request)?;
+    let how = Opening { resume: request.resume, force: request.force, token: None };
+    let book = Book::open(plan, Arc::new(Directory::new(request.out)), &how, &request.command)?;
+    let draft = |i: usize| Draft::at(request.out.join(Folder::draft(&plan.runs[i].name())));
     let missing = book.missing(plan)?;
     progress.keep(plan.runs.len() - missing.len());
     let outcome = run_all(
         &missing,
         request.threads,
         progress,
-        |i| begin(plan, &plan.runs[i], &book.store.draft(&plan.runs[i].name())),
+        |i| begin(plan, &plan.runs[i], &draft(i)),
         |i, record, spent| {
-            let draft = book.store.draft(&plan.runs[i].name());
+            let draft = draft(i);
             let entry = end(plan, &plan.runs[i], &draft, record, spent, progress.limit())?;
-            book.store.finish(&entry.run, &draft)?;
-            Ok(book.enter(i, entry)?)
+            if let Err(error) = book.folder.finish(&entry.run) {
+                let _ = draft.remove();
+                return Err(error.into());
+            }
+            book.enter(i, entry);
+            Ok(())
         },
     );
     let closed = book.close();
@@ -143,9 +152,9 @@ fn end(
     Ok(entry)
 }
 
-/// A result folder while runs end: its lock, and its manifest.
+/// A result folder while runs end: the folder, and its manifest.
 pub struct Book {
-    store: Store,
+    folder: Folder,
     state: Mutex<State>,
 }
 
@@ -161,52 +170,24 @@ impl Book {
     /// Opens the folder, keeps what there is of the plan if that is asked for, and writes the manifest.
     ///
     /// # Errors
-    /// If the folder holds anything else or cannot be written, or the first run's fabric is impossible.
-    pub fn open(plan: &Plan, request: &Request<'_>) -> Result<Self, LabError> {
-        let (store, kept) =
-            if request.resume { Store::resume(request.out)? } else { (Store::create(request.out)?, Vec::new()) };
-        write_fabric(&store, plan)?;
-        let adopted = adopt(&store, plan, kept)?;
-        Ok(Self::begin(store, plan, request, adopted)?)
-    }
-
-    /// The same for results that are kept elsewhere: only manifest and fabric are written into the folder. `kept` are the
-    /// entries of the runs that are there, under the names that they have in the plan.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
-    pub fn elsewhere(plan: &Plan, request: &Request<'_>, kept: Vec<RunEntry>) -> Result<Self, LabError> {
-        let store = Store::create(request.out)?;
-        let mut kept: BTreeMap<String, RunEntry> = kept.into_iter().map(|entry| (entry.run.clone(), entry)).collect();
-        let known = |run: &RunPlan| kept.remove(&run.name()).filter(|e| e.is_final() && e.scenario_hash == run.hash);
-        let adopted = plan.runs.iter().map(known).collect();
-        write_fabric(&store, plan)?;
-        Ok(Self::begin(store, plan, request, adopted)?)
-    }
-
-    /// Begins with the entries that were adopted.
-    fn begin(
-        store: Store,
-        plan: &Plan,
-        request: &Request<'_>,
-        adopted: Vec<Option<RunEntry>>,
-    ) -> Result<Self, StoreError> {
-        let ended = adopted.iter().map(Option::is_some).collect();
-        let entries = adopted.into_iter().zip(&plan.runs);
-        let manifest = Manifest {
+    /// As [`Folder::open`]; or if the first run's fabric is impossible.
+    pub fn open(plan: &Plan, storage: Arc<dyn Storage>, how: &Opening, command: &[String]) -> Result<Self, LabError> {
+        let first = plan.runs.first();
+        let fabric = first.map(|run| plan.prepare(run)).transpose()?.map_or(Value::Null, |run| drawing(&run.graph));
+        let mut manifest = Manifest {
             schema: SCHEMA,
             anabranch_version: env!("CARGO_PKG_VERSION").to_owned(),
-            command: request.command.clone(),
-            name: plan.runs.first().map_or_else(String::new, |r| r.scenario.name.clone()),
-            description: plan.runs.first().map_or_else(String::new, |r| r.scenario.description.clone()),
+            command: command.to_vec(),
+            name: first.map_or_else(String::new, |r| r.scenario.name.clone()),
+            description: first.map_or_else(String::new, |r| r.scenario.description.clone()),
             scenario_file: plan.file.clone(),
             scenario_toml: plan.text.clone(),
             overrides: plan.overrides.clone(),
             sweep: plan.sweep.iter().map(|(key, values)| (key.clone(), values.clone().into())).collect(),
-            runs: entries.map(|(entry, run)| entry.unwrap_or_else(|| RunEntry::not_run(run))).collect(),
+            runs: plan.runs.iter().map(RunEntry::not_run).collect(),
         };
-        store.write_manifest(&manifest)?;
-        Ok(Self { store, state: Mutex::new(State { manifest, ended, unwritten: 0 }) })
+        let (folder, ended) = Folder::open(storage, how, &mut manifest, &fabric)?;
+        Ok(Self { folder, state: Mutex::new(State { manifest, ended, unwritten: 0 }) })
     }
 
     /// The runs without results, those that should take longest first.
@@ -219,39 +200,42 @@ impl Book {
     }
 
     /// Notes that a run has ended with an error, and has no results.
-    ///
-    /// # Errors
-    /// If the manifest cannot be written.
-    pub fn fail(&self, plan: &Plan, i: usize, message: String) -> Result<(), StoreError> {
-        let entry = RunEntry { status: FAILED.to_owned(), message: Some(message), ..RunEntry::not_run(&plan.runs[i]) };
-        self.enter(i, entry)
+    pub fn fail(&self, plan: &Plan, i: usize, message: String) {
+        self.enter(
+            i,
+            RunEntry { status: FAILED.to_owned(), message: Some(message), ..RunEntry::not_run(&plan.runs[i]) },
+        );
     }
 
     /// Notes that a run has ended. The manifest, which lists all runs, is written each time that a 32nd part of them is
-    /// new, so that all writing together stays proportional to the runs. What it does not tell yet, `run.json` does.
-    ///
-    /// # Errors
-    /// If the manifest cannot be written.
-    pub fn enter(&self, i: usize, entry: RunEntry) -> Result<(), StoreError> {
+    /// new, so that all writing together stays proportional to the runs. What it does not tell yet, `run.json` does. If it
+    /// cannot be written, the next run that ends tries it again.
+    pub fn enter(&self, i: usize, entry: RunEntry) {
         let mut state = self.lock();
         state.manifest.runs[i] = entry;
         state.ended[i] = true;
         state.unwritten += 1;
-        if state.unwritten > state.ended.len() / 32 {
-            self.store.write_manifest(&state.manifest)?;
+        if state.unwritten > state.ended.len() / 32 && self.folder.write_manifest(&state.manifest).is_ok() {
             state.unwritten = 0;
         }
-        Ok(())
     }
 
-    /// Writes the manifest for the last time.
+    /// Checks that no other client writes there.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// As [`Folder::check_lock`].
+    pub fn check(&self) -> Result<(), StoreError> {
+        self.folder.check_lock()
+    }
+
+    /// Writes the manifest for the last time, and lets go of the folder.
+    ///
+    /// # Errors
+    /// If the manifest cannot be written, or a lock not be removed.
     pub fn close(self) -> Result<Manifest, StoreError> {
         let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
-        self.store.write_manifest(&state.manifest)?;
-        Ok(state.manifest)
+        let written = self.folder.write_manifest(&state.manifest);
+        written.and(self.folder.close()).map(|()| state.manifest)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -259,12 +243,16 @@ impl Book {
     }
 }
 
-/// Writes the fabric of the first run.
-fn write_fabric(store: &Store, plan: &Plan) -> Result<(), LabError> {
-    if let Some(first) = plan.runs.first() {
-        store.write_fabric(&plan.prepare(first)?.graph)?;
-    }
-    Ok(())
+/// What `fabric.json` holds, for drawing.
+fn drawing(graph: &Graph) -> Value {
+    let nodes: Vec<_> =
+        graph.nodes.iter().map(|n| json!({"name": n.name, "level": n.level.name(), "pod": n.pod})).collect();
+    let links: Vec<_> = graph
+        .links
+        .iter()
+        .map(|l| json!({"a": l.a, "b": l.b, "rate_bps": l.rate.bps(), "delay_ns": l.delay.ps() as f64 / 1e3}))
+        .collect();
+    json!({"nodes": nodes, "links": links})
 }
 
 /// Puts the runs that should take longest first, so that at the end no thread waits for one that began late.
@@ -276,149 +264,10 @@ fn longest_first(plan: &Plan, mut runs: Vec<usize>) -> Result<Vec<usize>, LabErr
     Ok(runs)
 }
 
-/// Finds the runs of the plan among those that are there, by their hashes, and gives them the names that they have in the
-/// plan. Runs that the plan does not have stay, for another plan, unless they are in the way.
-fn adopt(store: &Store, plan: &Plan, mut kept: Vec<RunEntry>) -> Result<Vec<Option<RunEntry>>, StoreError> {
-    kept.sort_by(|a, b| a.run.cmp(&b.run));
-    // Points that differ in name only have one hash.
-    let mut by_hash: BTreeMap<String, VecDeque<RunEntry>> = BTreeMap::new();
-    for entry in kept {
-        by_hash.entry(entry.scenario_hash.clone()).or_default().push_back(entry);
-    }
-    let found: Vec<Option<RunEntry>> =
-        plan.runs.iter().map(|run| by_hash.get_mut(&run.hash).and_then(VecDeque::pop_front)).collect();
-    let strangers: BTreeSet<&str> = by_hash.values().flatten().map(|entry| entry.run.as_str()).collect();
-    let names: BTreeSet<String> = plan.runs.iter().map(RunPlan::name).collect();
-    let in_the_way: Vec<&str> =
-        strangers.iter().copied().filter(|&run| names.contains(run) || names.contains(own_name(run))).collect();
-    store.remove_runs(&in_the_way)?;
-    let sources = found.iter().map(|entry| entry.as_ref().map(|entry| entry.run.as_str()));
-    for (from, to) in renames(sources.zip(plan.runs.iter().map(RunPlan::name)), |name| store.has_run(name)) {
-        store.rename_run(&from, &to)?;
-    }
-    let mut adopted = Vec::new();
-    for (entry, run) in found.into_iter().zip(&plan.runs) {
-        // The point is told as this plan names it; decoder and remarks too, which older entries do not tell.
-        let (point, decode_latency, remarks) = (run.point.clone(), run.scenario.decode_latency(), Remark::all(run));
-        let entry = entry.map(|e| RunEntry { run: run.name(), point, decode_latency, remarks, ..e });
-        if let Some(entry) = &entry {
-            store.write_entry(entry)?;
-        }
-        adopted.push(entry);
-    }
-    Ok(adopted)
-}
-
-/// The name of a run whose folder a killed program left as a draft or aside.
-fn own_name(folder: &str) -> &str {
-    let name = folder.trim_start_matches('.');
-    name.split_once('.').map_or(name, |(run, _)| run)
-}
-
-/// Renames that give each folder its run's name, in order: `(from, to)`. All that are in the way step aside before any takes
-/// its place, because two may have to change places. A program may be killed between any two of them, more than once: the
-/// names aside begin with dots, are never taken, and the next command finds the runs there.
-fn renames<'a>(
-    pairs: impl Iterator<Item = (Option<&'a str>, String)>,
-    taken: impl Fn(&str) -> bool,
-) -> Vec<(String, String)> {
-    let moves: Vec<(&str, String)> =
-        pairs.filter_map(|(from, to)| from.filter(|&from| from != to).map(|from| (from, to))).collect();
-    let targets: BTreeSet<&str> = moves.iter().map(|(_, to)| to.as_str()).collect();
-    let (mut aside, mut into_place) = (Vec::new(), Vec::new());
-    for (from, to) in &moves {
-        let mut place = (*from).to_owned();
-        if targets.contains(from) {
-            while place == *from || taken(&place) {
-                place.insert(0, '.');
-            }
-            aside.push(((*from).to_owned(), place.clone()));
-        }
-        into_place.push((place, to.clone()));
-    }
-    aside.extend(into_place);
-    aside
-}
-
-impl RunEntry {
-    /// The entry of a run that was interrupted before it began: it has no folder.
-    fn not_run(run: &RunPlan) -> Self {
-        Self {
-            run: run.name(),
-            point: run.point.clone(),
-            seed: run.seed,
-            transport: run.scenario.transport.name.name().to_owned(),
-            decode_latency: run.scenario.decode_latency(),
-            remarks: Remark::all(run),
-            status: INTERRUPTED.to_owned(),
-            message: Some("not begun".to_owned()),
-            fingerprint: String::new(),
-            events: 0,
-            simulated_ns: 0.0,
-            interval_ns: None,
-            window_ns: None,
-            wall_s: 0.0,
-            cpu_s: None,
-            scenario_hash: run.hash.clone(),
-            conservation: Conservation::default(),
-            captures: Vec::new(),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use anabranch_sim::scenario::parse;
-
-    /// Folders of runs by name, with the run that each holds.
-    type Folders = BTreeMap<String, usize>;
-
-    /// Renames the folders of runs, of which number `i` shall have name `i` of `names`, and is killed after `steps`
-    /// renames; returns how many there were to make.
-    fn rename_until_killed(folders: &mut Folders, names: &[String], steps: usize) -> usize {
-        let place = |i: usize| folders.iter().find(|&(_, &run)| run == i).map(|(name, _)| name.clone());
-        let sources: Vec<Option<String>> = (0..names.len()).map(place).collect();
-        let pairs = sources.iter().map(Option::as_deref).zip(names.iter().cloned());
-        let moves = renames(pairs, |name| folders.contains_key(name));
-        for (from, to) in moves.iter().take(steps) {
-            let run = folders.remove(from).expect("it is there");
-            assert_eq!(folders.insert(to.clone(), run), None, "{to} is taken");
-        }
-        moves.len()
-    }
-
-    #[test]
-    fn no_run_is_lost_between_two_renames_however_often_one_is_killed_there() {
-        let name = |i: usize| format!("p{i:03}-s1");
-        let begin: Folders = (0..4).map(|i| (name(i), i)).collect();
-        // All orders of four, and some that have more places.
-        let orders: Vec<Vec<String>> = (0..256)
-            .map(|n| [n & 3, n >> 2 & 3, n >> 4 & 3, n >> 6 & 3])
-            .filter(|order| order.iter().collect::<BTreeSet<_>>().len() == 4)
-            .map(|order| order.map(name).to_vec())
-            .chain([(2..6).map(name).collect(), vec![name(7), name(0), name(9), name(1)]])
-            .collect();
-        let mut cases = 0;
-        for (k, first) in orders.iter().enumerate() {
-            for second in [&orders[(k + 7) % orders.len()], &orders[(k + 11) % orders.len()]] {
-                for killed in 0..9 {
-                    for again in 0..9 {
-                        let mut folders = begin.clone();
-                        rename_until_killed(&mut folders, first, killed);
-                        rename_until_killed(&mut folders, second, again);
-                        rename_until_killed(&mut folders, first, usize::MAX);
-                        let expected: Folders = first.iter().cloned().zip(0..).collect();
-                        assert_eq!(folders, expected);
-                        assert_eq!(rename_until_killed(&mut folders, first, usize::MAX), 0);
-                        cases += 1;
-                    }
-                }
-            }
-        }
-        assert_eq!(cases, 26 * 2 * 81);
-        assert_eq!((own_name("..p001-s1"), own_name(".p1-s2.0a1b2c3d.part")), ("p001-s1", "p1-s2"));
-    }
 
     #[test]
     fn runs_begin_in_the_order_of_what_they_will_take() {

@@ -1,5 +1,6 @@
 //! `manifest.json`: what was run, with what, and how each run ended.
 
+use crate::layout::CAPTURES;
 use anabranch_sim::capture::CaptureRow;
 use anabranch_sim::experiment::Spent;
 use anabranch_sim::measure::RunRecord;
@@ -120,9 +121,6 @@ pub struct Capture {
     pub full_at_ns: Option<u64>,
 }
 
-/// In the folder of a run: that of its packet captures.
-pub(crate) const CAPTURES: &str = "packets";
-
 impl Capture {
     fn new(row: &CaptureRow) -> Self {
         let path = |file: &String| format!("{CAPTURES}/{file}");
@@ -138,6 +136,39 @@ impl Capture {
     }
 }
 
+/// A run that an experiment makes.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Planned {
+    /// Name of its folder.
+    pub run: String,
+    /// Sweep key -> value.
+    pub point: Map<String, Value>,
+    /// Its seed.
+    pub seed: u64,
+    /// Hash of all that it depends on.
+    #[serde(alias = "scenario_hash", default)]
+    pub hash: String,
+}
+
+impl Planned {
+    /// Whether both are the same point and seed under the same name.
+    pub(crate) fn is_point_of(&self, other: &Self) -> bool {
+        (&self.run, self.seed, &self.point) == (&other.run, other.seed, &other.point)
+    }
+}
+
+impl From<&RunEntry> for Planned {
+    fn from(entry: &RunEntry) -> Self {
+        let RunEntry { run, point, seed, scenario_hash, .. } = entry.clone();
+        Self { run, point, seed, hash: scenario_hash }
+    }
+}
+
+/// Whether a run with this status came to an end that it would come to again.
+pub(crate) fn is_final(status: &str) -> bool {
+    ![INTERRUPTED, WALL_LIMIT, FAILED].contains(&status)
+}
+
 /// Status of a run that was cut short.
 pub(crate) const INTERRUPTED: &str = "interrupted";
 
@@ -150,11 +181,33 @@ pub(crate) const FAILED: &str = "failed";
 impl RunEntry {
     /// Whether the run came to an end that it would come to again; if not, `--resume` runs it again.
     pub fn is_final(&self) -> bool {
-        ![INTERRUPTED, WALL_LIMIT, FAILED].contains(&self.status.as_str())
+        is_final(&self.status)
     }
-}
 
-impl RunEntry {
+    /// The entry of a run that was interrupted before it began: it has no folder.
+    pub fn not_run(run: &RunPlan) -> Self {
+        Self {
+            run: run.name(),
+            point: run.point.clone(),
+            seed: run.seed,
+            transport: run.scenario.transport.name.name().to_owned(),
+            decode_latency: run.scenario.decode_latency(),
+            remarks: Remark::all(run),
+            status: INTERRUPTED.to_owned(),
+            message: Some("not begun".to_owned()),
+            fingerprint: String::new(),
+            events: 0,
+            simulated_ns: 0.0,
+            interval_ns: None,
+            window_ns: None,
+            wall_s: 0.0,
+            cpu_s: None,
+            scenario_hash: run.hash.clone(),
+            conservation: Conservation::default(),
+            captures: Vec::new(),
+        }
+    }
+
     /// The entry of a run that has ended, which might take `limit` on the wall.
     pub fn new(run: &RunPlan, record: &RunRecord, spent: Spent, limit: Option<Duration>) -> Self {
         let (status, message) = match &record.ending {

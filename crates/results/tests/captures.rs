@@ -28,7 +28,7 @@ fn plan(overrides: &[&str]) -> Plan {
 
 fn try_run(plan: &Plan, out: &Path, threads: usize, resume: bool) -> Result<(Manifest, usize), LabError> {
     let progress = Progress::new(plan.runs.len());
-    let request = Request { out, threads, command: Vec::new(), resume };
+    let request = Request { out, threads, command: Vec::new(), resume, force: true };
     let manifest = run(plan, &request, &progress)?;
     Ok((manifest, progress.runs_kept()))
 }
@@ -160,7 +160,7 @@ fn files_that_are_not_ours_stay() {
     let notes = out.join("runs/p000-s1/packets/notes.txt");
     fs::write(&notes, b"look at frame 7").expect("it can be written");
     match try_run(&plan(&[]), &out, 1, false) {
-        Err(LabError::Store(StoreError::InRun(path))) => assert_eq!(path, notes),
+        Err(LabError::Store(StoreError::NotOurs { found, .. })) => assert_eq!(out.join(found), notes),
         other => panic!("{other:?}"),
     }
     assert!(notes.is_file());

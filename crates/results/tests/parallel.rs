@@ -46,7 +46,7 @@ fn tables_are_the_same_on_several_threads() {
         let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("parallel-{threads}"));
         let _ = fs::remove_dir_all(&out);
         let progress = Progress::new(1);
-        run(&plan, &Request { out: &out, threads, command: Vec::new(), resume: false }, &progress)
+        run(&plan, &Request { out: &out, threads, command: Vec::new(), resume: false, force: true }, &progress)
             .expect("nothing fails");
         let divided = usize::from(threads > 1);
         assert_eq!(progress.shared(), Parallelism { divided, ..Parallelism::default() });

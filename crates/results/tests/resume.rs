@@ -1,11 +1,12 @@
 //! A folder with some runs of an experiment in it is completed, not written anew.
 
-use anabranch_results::lab::{Book, Request, run, run_one};
-use anabranch_results::{Manifest, RunEntry, Store, StoreError};
+use anabranch_results::lab::{Book, LabError, Request, run, run_one};
+use anabranch_results::{Directory, Manifest, Opening, Place, RunEntry, StoreError};
 use anabranch_sim::experiment::Progress;
 use anabranch_sim::scenario::{Plan, parse};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 fn plan(overrides: &[&str]) -> Plan {
@@ -26,7 +27,7 @@ fn plan(overrides: &[&str]) -> Plan {
 
 fn complete(plan: &Plan, out: &Path, resume: bool) -> (Manifest, usize) {
     let progress = Progress::new(plan.runs.len());
-    let request = Request { out, threads: 1, command: Vec::new(), resume };
+    let request = Request { out, threads: 1, command: Vec::new(), resume, force: true };
     let manifest = run(plan, &request, &progress).expect("nothing fails");
     assert_eq!(progress.runs_done(), plan.runs.len());
     (manifest, progress.runs_kept())
@@ -138,13 +139,18 @@ fn kept_runs_tell_of_their_decoder_even_if_an_older_version_did_not() {
     assert_eq!(again.runs[0].decode_latency, first.runs[0].decode_latency);
 }
 
+fn book(plan: &Plan, out: &Path, resume: bool) -> Result<Book, LabError> {
+    let how = Opening { resume, force: true, token: None };
+    Book::open(plan, Arc::new(Directory::new(out)), &how, &[])
+}
+
 #[test]
 fn two_do_not_write_to_one_folder() {
     let out = folder("busy");
-    let store = Store::create(&out).expect("the folder is new");
-    assert!(matches!(Store::create(&out), Err(StoreError::Busy(_))));
-    drop(store);
-    assert!(Store::resume(&out).is_ok());
+    let first = book(&plan(&[]), &out, false).expect("the folder is new");
+    assert!(matches!(book(&plan(&[]), &out, false), Err(LabError::Store(StoreError::Busy(_)))));
+    drop(first);
+    assert!(book(&plan(&[]), &out, true).is_ok());
 }
 
 #[test]
@@ -168,7 +174,7 @@ fn the_manifest_is_there_from_the_first_run_to_the_last() {
     let out = folder("during");
     let plan = plan(&["repeat=40"]);
     let progress = Progress::new(plan.runs.len());
-    let request = Request { out: &out, threads: 1, command: Vec::new(), resume: false };
+    let request = Request { out: &out, threads: 1, command: Vec::new(), resume: false, force: true };
     let seen = std::thread::scope(|scope| {
         let worker = scope.spawn(|| run(&plan, &request, &progress).expect("nothing fails"));
         let mut seen = Vec::new();
@@ -222,9 +228,9 @@ fn a_run_that_would_go_with_other_files_stays() {
             put(&path);
             let before = tables_of(&out);
             let other = plan(&["transport.scdp.initial_window=9"]);
-            let request = Request { out: &out, threads: 1, command: Vec::new(), resume };
+            let request = Request { out: &out, threads: 1, command: Vec::new(), resume, force: true };
             let error = run(&other, &request, &Progress::new(3)).expect_err("it holds something else").to_string();
-            assert!(error.contains("runs/p000-s3/") && error.contains("nothing was touched"), "{error}");
+            assert!(error.contains("runs/p000-s3/") && error.contains("nothing was written"), "{error}");
             assert_eq!(fs::read_to_string(&path).expect("it is there"), "years of work");
             assert_eq!(tables_of(&out), before);
             // Runs that are kept may have company.
@@ -239,9 +245,9 @@ fn a_folder_that_is_none_of_results_is_not_written() {
         for resume in [false, true] {
             let out = folder("no-results");
             put(&out.join(file));
-            let request = Request { out: &out, threads: 1, command: Vec::new(), resume };
+            let request = Request { out: &out, threads: 1, command: Vec::new(), resume, force: true };
             let error = run(&plan(&[]), &request, &Progress::new(3)).expect_err("it is not ours").to_string();
-            assert!(error.contains("is not a result folder"), "{error}");
+            assert!(error.contains("it is no result folder"), "{error}");
             assert_eq!(names(&out).len(), 1);
         }
     }
@@ -297,34 +303,89 @@ fn one_run_alone_has_the_bytes_that_it_has_among_others() {
 fn a_run_at_its_wall_clock_limit_is_marked_and_made_again() {
     let out = folder("limit");
     let plan = plan(&["repeat=1", "workload.0.sizes.size=500MB"]);
-    let request = Request { out: &out, threads: 1, command: Vec::new(), resume: false };
+    let request = Request { out: &out, threads: 1, command: Vec::new(), resume: false, force: true };
     let progress = Progress::new(1).with_limit(Some(Duration::from_millis(1)));
     let manifest = run(&plan, &request, &progress).expect("nothing fails");
     assert_eq!(manifest.runs[0].status, "wall_limit");
     assert!(manifest.runs[0].message.as_ref().is_some_and(|m| m.starts_with("stopped after 0.")), "{manifest:?}");
     assert!(out.join("runs/p000-s1/flows.parquet").is_file(), "what had happened is kept");
     // It does not count as done.
-    let (_, kept) = Store::resume(&out).expect("it is a result folder");
-    assert!(kept.is_empty(), "{kept:?}");
+    let again = book(&plan, &out, true).expect("it is a result folder");
+    assert_eq!(again.missing(&plan).expect("it can be run"), [0]);
 }
 
 #[test]
-fn results_elsewhere_are_kept_by_name_and_hash() {
-    let (out, book) = (folder("results"), folder("book"));
+fn runs_that_fail_elsewhere_are_told_in_the_manifest() {
+    let out = folder("elsewhere");
     let plan = plan(&[]);
     let (manifest, _) = complete(&plan, &out, false);
-    let mut kept: Vec<RunEntry> = manifest.runs.clone();
-    kept[1].scenario_hash = "another".to_owned();
-    kept[2].status = "wall_limit".to_owned();
-    let request = Request { out: &book, threads: 1, command: Vec::new(), resume: false };
-    let book_of = Book::elsewhere(&plan, &request, kept).expect("nothing fails");
-    let mut missing = book_of.missing(&plan).expect("all can be run");
+    fs::remove_file(out.join("runs/p000-s2/links.parquet")).expect("it is there");
+    fs::remove_dir_all(out.join("runs/p000-s3")).expect("it is there");
+    let book = book(&plan, &out, true).expect("nothing fails");
+    let mut missing = book.missing(&plan).expect("all can be run");
     missing.sort_unstable();
     assert_eq!(missing, [1, 2]);
-    book_of.fail(&plan, 1, "it broke".to_owned()).expect("the manifest can be written");
-    let told = book_of.close().expect("the manifest can be written");
+    book.fail(&plan, 1, "it broke".to_owned());
+    let told = book.close().expect("the manifest can be written");
     let statuses: Vec<&str> = told.runs.iter().map(|run| run.status.as_str()).collect();
     assert_eq!(statuses, ["complete", "failed", "interrupted"]);
     assert_eq!(told.runs[1].message.as_deref(), Some("it broke"));
-    assert!(book.join("manifest.json").is_file() && book.join("fabric.json").is_file());
+    assert_eq!(told.runs[0].fingerprint, manifest.runs[0].fingerprint);
+}
+
+/// Makes a folder one of an earlier version, whose runs had no entries of their own.
+fn without_entries(out: &Path) {
+    for run in names(&out.join("runs")) {
+        fs::remove_file(out.join("runs").join(run).join("run.json")).expect("it is there");
+    }
+}
+
+#[test]
+fn runs_of_versions_that_wrote_no_entries_are_known_by_the_manifest() {
+    let out = folder("no-entries");
+    complete(&plan(&[]), &out, false);
+    without_entries(&out);
+    assert_eq!(complete(&plan(&[]), &out, true).1, 3, "they are kept");
+    without_entries(&out);
+    // Another plan does not need the names of two of them: they wait, and are known still.
+    let how = Opening { resume: true, force: false, token: None };
+    let other = self::plan(&["transport.scdp.initial_window=9", "repeat=1"]);
+    let open = || Book::open(&other, Arc::new(Directory::new(&out)), &how, &[]);
+    let refused = open().err().expect("a run would be lost").to_string();
+    assert!(refused.contains("1 of them (p000-s1) would be deleted"), "{refused}");
+    fs::rename(out.join("runs/p000-s1"), out.join("runs/p007-s1")).expect("it is there");
+    open().expect("nobody needs their names").close().expect("it can be written");
+    let found = Place(Arc::new(Directory::new(&out))).finished().expect("it can be read");
+    let hash = |seed: usize| plan(&[]).runs[seed - 1].hash.clone();
+    let known = [("p000-s2", hash(2)), ("p000-s3", hash(3)), ("p007-s1", String::new())];
+    assert!(found.iter().map(|(name, hash)| (name.as_str(), hash.clone())).eq(known), "{found:?}");
+}
+
+#[test]
+fn a_worker_that_is_late_stores_nothing() {
+    let out = folder("late");
+    let plan = plan(&["repeat=1"]);
+    let open = |token: &str| {
+        let how = Opening { resume: true, force: false, token: Some(token.to_owned()) };
+        Book::open(&plan, Arc::new(Directory::new(&out)), &how, &[]).expect("nothing is in the way")
+    };
+    let place = Place(Arc::new(Directory::new(&out)));
+    let draft = out.join("runs/.p000-s1.0a1b2c3d.part");
+    let first = open(".sweep-1");
+    run_one(&plan, 0, &draft, &Progress::new(1)).expect("nothing fails");
+    drop(first); // it is killed, and another one comes, which finds the run
+    let second = open(".sweep-2");
+    assert!(second.missing(&plan).expect("it can be run").is_empty());
+    run_one(&plan, 0, &draft, &Progress::new(1)).expect("nothing fails");
+    let hash = &plan.runs[0].hash;
+    let late = place.publish(&draft, "p000-s1", hash, Some(".sweep-1"));
+    assert!(matches!(late, Err(StoreError::Superseded(_))), "{late:?}");
+    // One of this sweep finds it there.
+    let stored = place.stored("p000-s1", hash).expect("it can be read").expect("it is there");
+    assert_eq!(place.publish(&draft, "p000-s1", hash, Some(".sweep-2")).expect("it is the same"), stored);
+    second.close().expect("it can be written");
+    // The draft is a finished run, too: it stays until a command looks for it.
+    assert!(draft.is_dir());
+    assert_eq!(complete(&plan, &out, true).1, 1);
+    assert_eq!(names(&out.join("runs")), ["p000-s1"]);
 }

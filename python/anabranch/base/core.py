@@ -10,11 +10,27 @@ import json
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
-from anabranch.errors import CodecError, CoreMissingError, PanicError, RoutingError, ScenarioError, TrafficError
+from anabranch.errors import (
+    ClusterError,
+    CodecError,
+    CoreMissingError,
+    PanicError,
+    RoutingError,
+    ScenarioError,
+    StoreError,
+    SupersededError,
+    TrafficError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
     from types import ModuleType
+
+    from anabranch._core import Objects
+
+    Storage = str | Objects
+    """A result folder's path, or what makes the calls to an object store."""
 
 
 def _module() -> ModuleType:
@@ -55,7 +71,7 @@ def call(function: str, *arguments: Any) -> str:  # noqa: ANN401 - a door passes
 
 @contextmanager
 def _translated() -> Iterator[ModuleType]:
-    """Give the core, and turn its errors about scenarios and runs into the package's own."""
+    """Give the core, and turn its errors about scenarios, runs and result folders into the package's own."""
     core = _module()
     try:
         yield core
@@ -63,6 +79,10 @@ def _translated() -> Iterator[ModuleType]:
         raise ScenarioError(str(error)) from error
     except core.RunPanic as error:
         raise PanicError(str(error)) from error
+    except core.FolderError as error:
+        message, _, hint = str(error).partition("\n  hint: ")
+        kinds = {core.SupersededError: SupersededError, core.LockLostError: ClusterError}
+        raise kinds.get(type(error), StoreError)(message, hint=hint or None) from error
 
 
 def identity() -> dict[str, str]:
@@ -100,10 +120,15 @@ class Sweep:
         with _translated():
             return cast("str", self._core.run_one(run, folder, progress))
 
-    def open(self, out: str, command: Sequence[str], *, resume: bool, elsewhere: list[str] | None = None) -> list[str]:
+    def open(self, storage: Storage, command: Sequence[str], *, resume: bool, force: bool, token: str) -> list[str]:
         """Open the result folder; returns the runs that are to be made, the longest first."""
         with _translated():
-            return cast("list[str]", self._core.open(out, list(command), resume, elsewhere))
+            return cast("list[str]", self._core.open(storage, list(command), resume, force, token))
+
+    def check(self) -> None:
+        """Check that no other client writes to an object store."""
+        with _translated():
+            self._core.check()
 
     def enter(self, entry: str) -> None:
         """Note in the manifest how a run ended whose folder is in its place."""
@@ -119,6 +144,47 @@ class Sweep:
         """Write the manifest for the last time."""
         with _translated():
             self._core.close()
+
+
+class Folder:
+    """What may be asked of a result folder without opening it; ``_core.pyi`` documents the methods.
+
+    Raises
+    ------
+    StoreError
+        If results must not be written there, or an object store does not answer.
+    OSError
+        If it cannot be read or written.
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        self._core = _module().Folder(storage)
+
+    def check(self, *, resume: bool) -> None:
+        """Check that results may be written there."""
+        with _translated():
+            self._core.check(resume)
+
+    def finished(self) -> Mapping[str, str]:
+        """The finished runs: name to hash, empty where it is not known."""
+        with _translated():
+            return cast("dict[str, str]", self._core.finished())
+
+    def guard(self, planned: Sequence[Any], *, resume: bool) -> None:
+        """Check that no finished run would be lost if the runs of a plan were made there."""
+        plan = [{"run": run.run, "point": dict(run.point), "seed": run.seed, "hash": run.hash} for run in planned]
+        with _translated():
+            self._core.guard(json.dumps(plan), resume)
+
+    def stored(self, run: str, known: str) -> str | None:
+        """The entry of a run with this hash that a worker stored."""
+        with _translated():
+            return cast("str | None", self._core.stored(run, known))
+
+    def publish(self, draft: Path, run: str, known: str, token: str | None) -> str:
+        """Store a complete run from a folder on this machine; returns its entry."""
+        with _translated():
+            return cast("str", self._core.publish(draft, run, known, token))
 
 
 def traffic_bin(

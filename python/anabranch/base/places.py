@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from anabranch.errors import AnabranchError, StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
 _URL = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 
@@ -108,22 +108,6 @@ def answering(where: Path) -> Iterator[None]:
             hint="credentials and the endpoint come from the environment, as for every other program: "
             "AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL and so on",
         ) from error
-
-
-def contents(files: Sequence[Path]) -> list[bytes | None]:
-    """Read small files, those of an object store many at a time; None in the place of one that cannot be read."""
-    if files and is_url(files[0]):
-        with answering(files[0]):
-            found = files[0].fs.cat([file.path for file in files], on_error="omit")  # type: ignore[attr-defined]
-        return [found.get(file.path) for file in files]  # type: ignore[attr-defined]
-
-    def content(file: Path) -> bytes | None:
-        try:
-            return file.read_bytes()
-        except OSError:
-            return None
-
-    return [content(file) for file in files]
 
 
 def storage_options(where: Path) -> Mapping[str, Any]:

@@ -232,10 +232,8 @@ def _run(
         _show_plan(plan, how, as_json=as_json)
         return 0
     where = reached(out, how.options)
-    outputs.check(where, resume=resume)
-    there = outputs.finished(where)
-    if not how.options.get("force"):
-        outputs.guard(where, plan.runs, resume=resume)
+    folder = outputs.check(where, plan.runs, resume=resume, force=how.options.get("force", False))
+    there = folder.finished()
     if there and not resume:
         err.print(
             f"note: {out} holds {len(there)} finished runs, which are made again; --resume keeps them", markup=False

@@ -76,7 +76,7 @@ class Job:
 
     def missing(self) -> list[planning.PlannedRun]:
         """Runs of the plan that the folder does not hold yet."""
-        kept = set(outputs.finished(self.results).values())
+        kept = set(outputs.folder(self.results).finished().values())
         return [run for run in self.plan.runs if run.hash not in kept]
 
     def command(self) -> list[str]:
@@ -202,7 +202,6 @@ def run(job: Job, *, fresh: bool = False, progress: Progress | None = None, **op
     """
     if job.experiment.calculate:
         return Calculated(job.command(), function(job.experiment.calculate)())
-    outputs.check(job.results, resume=not fresh)
     options |= {
         "out": job.results,
         "seeds": job.seeds,

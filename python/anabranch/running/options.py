@@ -176,6 +176,7 @@ class Options(TypedDict, total=False):
             "Replace finished runs of another experiment in the folder; other files are never touched.",
             default=False,
             flag="--force",
+            core="folder",
         ),
     ]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from anabranch.running import outputs
 from anabranch.running.options import RunOptions, check, passed, reached, taking
-from anabranch.running.plan import ask, plan
+from anabranch.running.plan import ask
 from anabranch.running.progress_line import Line, interactive
 
 if TYPE_CHECKING:
@@ -46,12 +46,9 @@ def run(path: str | Path, overrides: Sequence[str] = (), **options: Unpack[RunOp
     from anabranch.showing.notebook import load  # noqa: PLC0415
 
     check(options)
-    seeds, on, resume, progress = options["seeds"], options["on"], options["resume"], options["progress"]
+    seeds, on, progress = options["seeds"], options["on"], options["progress"]
     out = outputs.default(Path(path), overrides, seeds=seeds) if options["out"] is None else options["out"]
     where = reached(out, options)
-    outputs.check(where, resume=resume)
-    if not options["force"] and outputs.finished(where):
-        outputs.guard(where, plan(path, overrides, seeds=seeds).runs, resume=resume)
     command = options["command"]
     line = list(command) if command is not None else command_line(path, overrides, out=out, seeds=seeds)
     shown = Line() if progress is True or (progress is None and interactive(sys.stderr)) else None

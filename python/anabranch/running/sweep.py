@@ -148,9 +148,7 @@ def sweep(path: str | Path, overrides: Sequence[str] = (), **options: Unpack[Opt
     planned = plan(path, overrides, seeds=options["seeds"]).runs
     out = outputs.default(Path(path), overrides, seeds=options["seeds"]) if options["out"] is None else options["out"]
     where = reached(out, options)
-    outputs.check(where, resume=options["resume"])
-    if not options["force"]:
-        outputs.guard(where, planned, resume=options["resume"])
+    outputs.check(where, planned, resume=options["resume"], force=options["force"])
     if options["on"] is not None:
         from anabranch.running.cluster.start import prepare  # noqa: PLC0415 - Dask takes a second
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from anabranch.base import core, units
 from anabranch.errors import ClusterError
+from anabranch.running import outputs
 from anabranch.running.cluster.destination import Destination
 from anabranch.running.cluster.dispatch import Dispatcher
 from anabranch.running.cluster.package import pack
@@ -55,6 +56,7 @@ def run(
         If results cannot be written.
     """
     planned = plan(path, overrides, seeds=options["seeds"]).runs
+    outputs.check(out, planned, resume=options["resume"], force=options["force"])
     given = passed(options, "run")
     sweep = core.Sweep(str(path), overrides, given)
     package = pack(sweep, str(path), overrides, given)
@@ -69,7 +71,7 @@ def run(
                 connection.check()
                 _fits(planned, connection)
             # If interrupted before there was a worker, write a manifest as well: all its runs are interrupted.
-            missing = destination.open(planned, command, resume=options["resume"], force=options["force"])
+            missing = destination.open(command, resume=options["resume"], force=options["force"])
             if ready:
                 dispatcher.run(missing, report or _continue)
         except BaseException as error:

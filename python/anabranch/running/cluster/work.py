@@ -1,7 +1,7 @@
 """The worker's side: makes one run and stores its results.
 
 A run is written to a draft folder. Where the worker sees the result folder, the draft is there and is renamed when
-complete; to an object store its files are uploaded, ``run.json`` last; otherwise they are sent back to the client.
+complete; to an object store its files are uploaded; otherwise they are sent back to the client.
 Errors are returned in an `Outcome`, not raised: the client decides whether to retry.
 """
 
@@ -15,12 +15,11 @@ import time
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from anabranch.base import core, places
-from anabranch.errors import AnabranchError, ClusterError
-from anabranch.results import manifest
-from anabranch.running.cluster import lock
+from anabranch.errors import AnabranchError, ClusterError, SupersededError
+from anabranch.running import outputs
 from anabranch.running.cluster.package import Package, Unpacked, unpacked
 
 if TYPE_CHECKING:
@@ -28,16 +27,6 @@ if TYPE_CHECKING:
 
 REPORT_EVERY_S = 1.0
 """Seconds between two progress reports of a run."""
-
-ENTRY = "run.json"
-"""Entry of a run in its folder: written last and removed first, so that a run with it is complete."""
-
-TABLES = frozenset({"flows.parquet", "links.parquet"})
-"""Tables of every run."""
-
-
-class SupersededError(OSError):
-    """The client of this task is gone, and another sweep may write to its object store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,75 +154,33 @@ def _run_and_store(
 ) -> tuple[str, Mapping[str, bytes] | None]:
     """Make a run and store it; returns its entry, and its files if they are to be sent back."""
     out = places.place(request.out)
+    folder = outputs.folder(out)
     shared = not places.is_url(out) and (out / request.token).is_file() and os.access(out / "runs", os.W_OK | os.X_OK)
-    if shared or places.is_url(out):
-        there = _stored_entry(out / "runs" / request.run, request.hash)
-        if there is not None:
-            return there, None
-    name = f".{request.run}.{uuid.uuid4().hex[:8]}.part"
-    draft = (out / "runs" if shared else Path(tempfile.mkdtemp(prefix="run-", dir=scratch))) / name
+    visible = shared or places.is_url(out)
+    # By a worker that died before its result reached the client.
+    there = folder.stored(request.run, request.hash) if visible else None
+    if there is not None:
+        return there, None
+    draft = _draft(out / "runs" if shared else Path(tempfile.mkdtemp(prefix="run-", dir=scratch)), request.run)
     try:
         entry = sweep.run_one(request.run, str(draft), report)
         if json.loads(entry)["status"] == "interrupted":
             return entry, None
-        if shared:
-            return publish(draft, out / "runs" / request.run, entry, request.hash), None
-        if places.is_url(out):
-            _upload(draft, out, request)
-            return entry, None
+        if visible:
+            return folder.publish(draft, request.run, request.hash, request.token), None
         return entry, _packed(draft, request)
     finally:
         shutil.rmtree(draft if shared else draft.parent, ignore_errors=True)
 
 
-def _stored_entry(place: Path, known: str) -> str | None:
-    """The entry of a run that is stored already: by a worker that died before its result reached the client."""
-    try:
-        with places.answering(place):
-            text = (place / ENTRY).read_text(encoding="utf-8")
-        entry: dict[str, Any] = json.loads(text)
-        # A run at its wall-clock limit is of this sweep: those of earlier sweeps were removed when it began.
-        same = entry["scenario_hash"] == known and entry["status"] in (*manifest.FINAL, "wall_limit")
-        with places.answering(place):
-            same = same and all((place / table).is_file() for table in TABLES)
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return text if same else None
-
-
-def publish(draft: Path, place: Path, entry: str, known: str) -> str:
-    """Rename a complete draft to its final name; if the same run is there already, keep that one. Returns its entry."""
-    try:
-        draft.rename(place)
-    except OSError:
-        there = _stored_entry(place, known)
-        if there is None:
-            raise
-        return there
-    return entry
-
-
-def _files(draft: Path) -> list[Path]:
-    """The files of a run, ``run.json`` last."""
-    files = [path for path in sorted(draft.rglob("*")) if path.is_file()]
-    return sorted(files, key=lambda path: path == draft / ENTRY)
-
-
-def _upload(draft: Path, out: Path, request: RunRequest) -> None:
-    """Upload a run to an object store, as long as its sweep has the lock: later, another one may write there."""
-    for file in _files(draft):
-        target = (out / "runs" / request.run).joinpath(*file.relative_to(draft).parts)
-        with places.answering(out):
-            holder = lock.holder(out)
-        if holder is None or holder.token != request.token:
-            raise SupersededError(f"{out} is no longer locked by this sweep")
-        with places.answering(target):
-            target.fs.put_file(str(file), target.path)  # type: ignore[attr-defined]
+def _draft(folder: Path, run: str) -> Path:
+    """The folder of a run until it is complete: of this worker alone."""
+    return folder / f".{run}.{uuid.uuid4().hex[:8]}.part"
 
 
 def _packed(draft: Path, request: RunRequest) -> Mapping[str, bytes]:
     """The content of the files of a run, to be sent back."""
-    files = _files(draft)
+    files = [path for path in draft.rglob("*") if path.is_file()]
     size = sum(file.stat().st_size for file in files)
     if size > request.return_bytes:
         raise AnabranchError(
@@ -244,16 +191,17 @@ def _packed(draft: Path, request: RunRequest) -> Mapping[str, bytes]:
     return {file.relative_to(draft).as_posix(): file.read_bytes() for file in files}
 
 
-def unpack(files: Mapping[str, bytes], place: Path, entry: str, known: str) -> str:
-    """Write a run that was sent back."""
-    draft = place.with_name(f".{place.name}.{uuid.uuid4().hex[:8]}.part")
+def unpack(files: Mapping[str, bytes], out: Path, run: str, known: str) -> str:
+    """Write a run that was sent back; returns its entry."""
+    draft = _draft(out / "runs", run)
     try:
-        for name, content in files.items():
+        # The entry last: with it, a run is complete.
+        for name, content in sorted(files.items(), key=lambda file: file[0] == "run.json"):
             target = Path(os.path.normpath(draft / name))
             if not target.is_relative_to(draft) or target == draft:
-                raise ClusterError(f"{place.name}: a worker sent a file that leads out of its folder: {name!r}")
+                raise ClusterError(f"{run}: a worker sent a file that leads out of its folder: {name!r}")
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
-        return publish(draft, place, entry, known)
+        return outputs.folder(out).publish(draft, run, known, None)
     finally:
         shutil.rmtree(draft, ignore_errors=True)

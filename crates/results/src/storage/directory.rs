@@ -1,0 +1,136 @@
+//! A result folder on disk.
+
+use super::{Item, Kind, Locking, Storage};
+use crate::layout::draft_name;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::path::PathBuf;
+
+/// A directory.
+#[derive(Debug)]
+pub struct Directory {
+    root: PathBuf,
+}
+
+impl Directory {
+    /// The directory of this name, which need not exist.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    fn walk(&self, folder: &str, into: &dyn Fn(&str) -> bool, found: &mut Vec<Item>) -> io::Result<()> {
+        for entry in fs::read_dir(self.root.join(folder))? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            let path = if folder.is_empty() { name.into_owned() } else { format!("{folder}/{name}") };
+            let kind = entry.file_type()?;
+            let kind = match (kind.is_file(), kind.is_dir()) {
+                (true, _) => Kind::File,
+                (_, true) => Kind::Folder,
+                _ => Kind::Other,
+            };
+            found.push(Item { path: path.clone(), kind });
+            if kind == Kind::Folder && into(&path) {
+                self.walk(&path, into, found)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Nothing, if that which was to go is not there.
+fn unless_missing(removed: io::Result<()>) -> io::Result<()> {
+    match removed {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+        _ => Ok(()),
+    }
+}
+
+impl Storage for Directory {
+    fn shown(&self, path: &str) -> String {
+        let whole = if path.is_empty() { self.root.clone() } else { self.root.join(path) };
+        whole.display().to_string()
+    }
+
+    fn renames(&self) -> bool {
+        true
+    }
+
+    fn make(&self) -> io::Result<()> {
+        fs::create_dir_all(self.root.join("runs"))
+    }
+
+    /// The lock is released when the file is closed, however that happens. Some file systems cannot lock folders: then
+    /// nobody is kept out.
+    fn lock(&self) -> io::Result<Locking> {
+        let Ok(file) = File::open(&self.root) else { return Ok(Locking::Held(Box::new(()))) };
+        Ok(match file.try_lock() {
+            Ok(()) => Locking::Held(Box::new(file)),
+            Err(TryLockError::WouldBlock) => Locking::Busy,
+            Err(TryLockError::Error(_)) => Locking::Held(Box::new(())),
+        })
+    }
+
+    fn list(&self, into: &dyn Fn(&str) -> bool) -> io::Result<Vec<Item>> {
+        let mut found = Vec::new();
+        match self.walk("", into, &mut found) {
+            // Nor where there is a file above it: that it cannot be made is told then.
+            Err(_) if self.root.symlink_metadata().is_err() => Ok(Vec::new()),
+            // A link that leads nowhere.
+            Err(e) if e.kind() == io::ErrorKind::NotFound && !self.root.exists() => {
+                Err(io::ErrorKind::NotADirectory.into())
+            }
+            walked => walked.map(|()| found),
+        }
+    }
+
+    fn read(&self, files: &[String]) -> io::Result<Vec<Option<Vec<u8>>>> {
+        let one = |file: &String| match fs::read(self.root.join(file)) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+            content => content.map(Some),
+        };
+        files.iter().map(one).collect()
+    }
+
+    fn ends_with(&self, file: &str, mark: &[u8]) -> bool {
+        let read = || -> io::Result<Vec<u8>> {
+            let (mut file, mut end) = (File::open(self.root.join(file))?, vec![0; mark.len()]);
+            file.seek(io::SeekFrom::End(-(mark.len() as i64)))?;
+            file.read_exact(&mut end)?;
+            Ok(end)
+        };
+        read().is_ok_and(|end| end == mark)
+    }
+
+    fn write(&self, file: &str, content: &[u8]) -> io::Result<()> {
+        let path = self.root.join(file);
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let draft = path.with_file_name(draft_name(&name));
+        let written =
+            File::create(&draft).and_then(|mut file| file.write_all(content)).and_then(|()| fs::rename(&draft, &path));
+        if written.is_err() {
+            let _ = fs::remove_file(&draft);
+        }
+        written
+    }
+
+    fn create(&self, file: &str, content: &[u8]) -> io::Result<()> {
+        match File::create_new(self.root.join(file)) {
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            file => file?.write_all(content),
+        }
+    }
+
+    fn remove(&self, files: &[String]) -> io::Result<()> {
+        files.iter().try_for_each(|file| unless_missing(fs::remove_file(self.root.join(file))))
+    }
+
+    fn remove_folder(&self, folder: &str) -> io::Result<()> {
+        unless_missing(fs::remove_dir(self.root.join(folder)))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        fs::rename(self.root.join(from), self.root.join(to))
+    }
+}

@@ -1,0 +1,355 @@
+//! A command that is killed at any change loses no finished run and locks no folder, whatever the next one does, which is
+//! killed, too.
+
+mod memory;
+
+use anabranch_results::{Folder, Manifest, Opening, Place, RunEntry, SCHEMA, Storage, StoreError};
+use memory::{LOCK, Memory, State};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Runs of a plan: the hash of each, in order of their names.
+type Plan = &'static [&'static str];
+
+/// A command into the folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Command {
+    plan: Plan,
+    resume: bool,
+    force: bool,
+}
+
+const fn command(plan: Plan, resume: bool, force: bool) -> Command {
+    Command { plan, resume, force }
+}
+
+/// What is in the folder at first.
+const BEGIN: Plan = &["a", "b", "c"];
+
+/// Runs change places, all of them or some; go to other places; make room for others; are made again; are replaced.
+const COMMANDS: [Command; 7] = [
+    command(&["b", "c", "a"], true, false),
+    command(&["x", "b", "y", "c", "a"], true, false),
+    command(&["b", "a", "x"], true, true),
+    command(&["c"], true, true),
+    command(&["c", "x", "b", "a"], false, false),
+    command(&["x", "y"], false, true),
+    command(&["x", "y"], true, false),
+];
+
+/// Another experiment, which makes nothing that is there.
+const STRANGE: Command = command(&["z"], false, false);
+
+fn name(i: usize) -> String {
+    format!("p{i:03}-s1")
+}
+
+fn entry(i: usize, hash: &str, status: &str) -> RunEntry {
+    let text = json!({
+        "run": name(i), "point": {"at": i}, "seed": 1, "transport": "ndp", "decode_latency": null, "status": status,
+        "message": null, "fingerprint": "", "events": 0, "simulated_ns": 0.0, "wall_s": 0.0, "scenario_hash": hash,
+        "conservation": {"sent": 0, "replicated": 0, "delivered": 0, "trimmed": 0, "dropped": 0, "in_flight": 0},
+    });
+    serde_json::from_value(text).expect("it is an entry")
+}
+
+/// The files of a run. Every second one has a series, and a capture.
+fn files(i: usize, hash: &str) -> Vec<(&'static str, Vec<u8>)> {
+    let table = || format!("{hash} PAR1").into_bytes();
+    let mut files = vec![("flows.parquet", table()), ("links.parquet", table())];
+    let mut entry = json!(entry(i, hash, "complete"));
+    if hash < "b" || hash == "x" {
+        let capture = json!({"file": "packets/a.pcapng", "dropped_file": null, "links": [], "packets": 0, "bytes": 0, "dropped": 0, "full_at_ns": null});
+        entry["captures"] = json!([capture]);
+        files.extend([("series.parquet", table()), ("packets/a.pcapng", table())]);
+    }
+    files.push(("run.json", serde_json::to_vec_pretty(&entry).expect("it is JSON")));
+    files
+}
+
+/// A run as a worker has it before it is stored: a draft in a folder of this machine.
+fn local(i: usize, hash: &str) -> PathBuf {
+    static MADE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    let draft = format!("killed/{hash}/.{}.0a1b2c3d.part", name(i));
+    let draft = Path::new(env!("CARGO_TARGET_TMPDIR")).join(draft);
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    if made.insert(draft.clone()) {
+        for (file, content) in files(i, hash) {
+            let path = draft.join(file);
+            fs::create_dir_all(path.parent().expect("a folder")).expect("it can be made");
+            fs::write(path, content).expect("it can be written");
+        }
+    }
+    draft
+}
+
+/// Does what a command does: opens the folder, makes the missing runs, and closes it.
+fn act(storage: &Arc<Memory>, command: Command) -> Result<(), StoreError> {
+    let plan = command.plan;
+    // Whether workers write there, each into a draft of its own.
+    let shared = !storage.renames() || plan.len().is_multiple_of(2);
+    let mut manifest = Manifest {
+        schema: SCHEMA,
+        anabranch_version: "0".to_owned(),
+        command: vec!["run".to_owned()],
+        name: String::new(),
+        description: String::new(),
+        scenario_file: "a.toml".to_owned(),
+        scenario_toml: String::new(),
+        overrides: Vec::new(),
+        sweep: serde_json::Map::new(),
+        runs: plan.iter().enumerate().map(|(i, hash)| entry(i, hash, "interrupted")).collect(),
+    };
+    let token = ".sweep-0".to_owned();
+    let place: Arc<dyn Storage> = Arc::<Memory>::clone(storage);
+    let how = Opening { resume: command.resume, force: command.force, token: shared.then(|| token.clone()) };
+    let (folder, kept) = Folder::open(Arc::clone(&place), &how, &mut manifest, &json!({"nodes": [], "links": []}))?;
+    let io = |source| StoreError::Io { act: "write", path: String::new(), source };
+    let named = Place(Arc::clone(&place));
+    for (i, hash) in plan.iter().enumerate().filter(|&(i, _)| !kept[i]) {
+        if place.renames() {
+            let writer = local(i, hash).file_name().map(|name| name.to_string_lossy().into_owned());
+            let draft =
+                writer.filter(|_| shared).map_or_else(|| Folder::draft(&name(i)), |name| format!("runs/{name}"));
+            storage.make_folder(&draft).map_err(io)?;
+            for (file, content) in files(i, hash) {
+                if let Some((folder, _)) = file.split_once('/') {
+                    storage.make_folder(&format!("{draft}/{folder}")).map_err(io)?;
+                }
+                storage.write_plainly(&format!("{draft}/{file}"), &content).map_err(io)?;
+            }
+            if shared {
+                // Of a draft that is there, only its name and the entry are needed on this machine.
+                named.publish(&local(i, hash), &name(i), hash, Some(&token))?;
+            } else {
+                folder.finish(&name(i))?;
+            }
+        } else {
+            named.publish(&local(i, hash), &name(i), hash, Some(&token))?;
+        }
+        manifest.runs[i] = entry(i, hash, "complete");
+        folder.write_manifest(&manifest)?;
+    }
+    folder.write_manifest(&manifest)?;
+    folder.close()
+}
+
+/// The finished runs by the names of their folders, whatever these are, found without the crate's own means.
+fn homes(state: &State) -> BTreeMap<String, String> {
+    let in_runs = state.files.iter().filter_map(|(path, text)| Some((path.strip_prefix("runs/")?, text)));
+    let entries = in_runs.filter_map(|(path, text)| Some((path.strip_suffix("/run.json")?, text)));
+    let whole = entries.filter_map(|(folder, text)| {
+        let entry: Value = serde_json::from_slice(text).ok()?;
+        let hash = entry["scenario_hash"].as_str()?;
+        let mut files = files(0, hash);
+        files.pop();
+        let there =
+            |(file, content): &(&str, Vec<u8>)| state.files.get(&format!("runs/{folder}/{file}")) == Some(content);
+        (entry["status"] == "complete" && files.iter().all(there)).then(|| (folder.to_owned(), hash.to_owned()))
+    });
+    whole.collect()
+}
+
+/// Their hashes.
+fn finished(state: &State) -> BTreeSet<String> {
+    homes(state).into_values().collect()
+}
+
+/// Checks that a command has done all that it should, and left nothing of those that were killed.
+fn check_complete(state: &State, command: Command) {
+    let read = |path: &str| -> Value { serde_json::from_slice(&state.files[path]).expect("whole JSON") };
+    let manifest = read("manifest.json");
+    for (i, hash) in command.plan.iter().enumerate() {
+        let mut files = files(i, hash);
+        files.pop();
+        for (file, content) in files {
+            assert_eq!(state.files[&format!("runs/{}/{file}", name(i))], content, "{file} of {hash}");
+        }
+        let entry = read(&format!("runs/{}/run.json", name(i)));
+        assert_eq!((&entry["run"], &entry["point"]["at"]), (&json!(name(i)), &json!(i)));
+        for told in [&entry, &manifest["runs"][i]] {
+            assert_eq!((&told["scenario_hash"], &told["status"]), (&json!(hash), &json!("complete")));
+        }
+    }
+    assert_eq!(
+        (read("fabric.json"), state.files["notes.txt"].as_slice()),
+        (json!({"nodes": [], "links": []}), &b"mine"[..])
+    );
+    let whole = homes(state);
+    for path in state.files.keys() {
+        let left = match path.strip_prefix("runs/").and_then(|path| path.split_once('/')) {
+            // A finished run of another plan may be aside.
+            Some((home, _)) => !whole.contains_key(home) || home.starts_with('.') && !command.resume,
+            None => path.starts_with('.'),
+        };
+        assert!(!left, "{path} is left");
+    }
+}
+
+/// Checks that the manifest tells of no run what is not so.
+fn check_manifest(state: &State) {
+    let Some(text) = state.files.get("manifest.json") else { return };
+    let manifest: Value = serde_json::from_slice(text).expect("whole JSON");
+    for told in manifest["runs"].as_array().expect("a list") {
+        let path = format!("runs/{}/flows.parquet", told["run"].as_str().expect("a name"));
+        if let (true, Some(flows)) = (told["status"] == "complete", state.files.get(&path)) {
+            let hash = told["scenario_hash"].as_str().expect("a hash");
+            assert_eq!(flows, format!("{hash} PAR1").as_bytes(), "{path}");
+        }
+    }
+}
+
+/// What must be there after a command, killed or not, of what was there before it.
+fn protected(before: &State, command: Command) -> BTreeSet<String> {
+    let made = |hash: &String| command.plan.contains(&hash.as_str());
+    let mut there = finished(before);
+    there.retain(|hash| match (command.resume, command.force) {
+        (true, true) => made(hash),
+        (true, false) => true,
+        // What is made again may go; others keep the command from beginning.
+        (false, force) => !force && !made(hash),
+    });
+    there
+}
+
+/// Runs a command to its end and checks what there is after each of its changes; returns what it leaves if it is killed
+/// there. Nothing if it is refused, for runs that would be lost.
+fn run(directory: bool, before: &State, command: Command) -> Option<Vec<State>> {
+    let storage = Memory::new(directory, before.clone(), usize::MAX);
+    let outcome = act(&storage, command);
+    let states = storage.whenever_killed();
+    if let Err(error) = outcome {
+        assert!(matches!(error, StoreError::Lost { .. }) && !command.force, "{command:?}: {error}\n{before:#?}");
+        let lock = |path: &String| path != LOCK;
+        let but_lock =
+            |state: &State| state.files.clone().into_iter().filter(|(path, _)| lock(path)).collect::<Vec<_>>();
+        assert_eq!(but_lock(&storage.end()), but_lock(before), "nothing is touched");
+        return None;
+    }
+    check_complete(&storage.end(), command);
+    let protected = protected(before, command);
+    for (at, state) in states.iter().enumerate() {
+        let lost: Vec<String> = protected.difference(&finished(state)).cloned().collect();
+        assert_eq!(lost, [""; 0], "{command:?}, killed after {at} changes\nbefore: {before:#?}\nafter: {state:#?}");
+        check_manifest(state);
+    }
+    Some(states)
+}
+
+/// Runs a command to its end; whether it was not refused.
+fn ends(directory: bool, before: &State, command: Command) -> bool {
+    let storage = Memory::of_survivor(directory, before.clone());
+    let outcome = act(&storage, command);
+    if let Err(error) = outcome {
+        assert!(matches!(error, StoreError::Lost { .. }) && !command.force, "{command:?}: {error}\n{before:#?}");
+        assert!(finished(&storage.end()).is_superset(&finished(before)));
+        return false;
+    }
+    check_complete(&storage.end(), command);
+    assert!(finished(&storage.end()).is_superset(&protected(before, command)), "{command:?}\n{before:#?}");
+    true
+}
+
+/// A folder with finished runs.
+fn begin(directory: bool) -> State {
+    let first = command(BEGIN, false, false);
+    let mut other = State::default();
+    other.files.insert("notes.txt".to_owned(), b"mine".to_vec());
+    let refused = act(&Memory::new(directory, other, usize::MAX), first);
+    assert!(matches!(refused, Err(StoreError::NotOurs { .. })), "a folder of other files");
+    // From the first change on, the folder is known as ours.
+    let storage = Memory::new(directory, State::default(), usize::MAX);
+    act(&storage, first).expect("nothing is in the way");
+    for state in storage.whenever_killed() {
+        for again in [first, Command { resume: true, ..first }] {
+            act(&Memory::new(directory, state.clone(), usize::MAX), again).expect("nothing is in the way");
+        }
+    }
+    let mut state = storage.end();
+    state.files.insert("notes.txt".to_owned(), b"mine".to_vec());
+    check_complete(&state, first);
+    state
+}
+
+/// Kills each command after every change; then the same or another one after every change, too; then lets them end, and one
+/// that is under the guard, and one that is not. Returns the number of states from which the last ones began.
+fn kill_twice(directory: bool) -> usize {
+    let begin = begin(directory);
+    let mut last = BTreeSet::new();
+    for (k, &first) in COMMANDS.iter().enumerate() {
+        let once: BTreeSet<State> = run(directory, &begin, first).into_iter().flatten().collect();
+        for left in &once {
+            let other = COMMANDS[(k + 1) % COMMANDS.len()];
+            let again = run(directory, left, first).expect("what it was allowed once it is allowed again");
+            last.extend(again.into_iter().map(|state| (state, k)));
+            last.extend(run(directory, left, other).into_iter().flatten().map(|state| (state, k)));
+        }
+    }
+    for (state, k) in &last {
+        for third in
+            [COMMANDS[*k], Command { force: true, ..COMMANDS[*k] }, STRANGE, Command { force: true, ..STRANGE }]
+        {
+            let ended = ends(directory, state, third);
+            // Wherever a finished run is, no other experiment passes.
+            assert!(third != STRANGE || ended == finished(state).is_empty(), "{third:?}\n{state:#?}");
+        }
+    }
+    last.len()
+}
+
+#[test]
+fn a_folder_outlives_two_commands_that_are_killed() {
+    let states = kill_twice(true);
+    assert!(states > 2_000, "{states}");
+}
+
+#[test]
+fn an_object_store_outlives_two_commands_that_are_killed() {
+    let states = kill_twice(false);
+    assert!(states > 1_000, "{states}");
+}
+
+#[test]
+fn errors_are_told_whenever_they_come() {
+    for directory in [true, false] {
+        let begin = begin(directory);
+        for command in COMMANDS.into_iter().filter(|&command| run(directory, &begin, command).is_some()) {
+            for changes in 1.. {
+                let storage = Memory::new(directory, begin.clone(), changes);
+                let outcome = act(&storage, command);
+                match outcome {
+                    Ok(()) => break,
+                    Err(StoreError::Io { source, .. }) => assert_eq!(source.to_string(), "killed"),
+                    Err(other) => panic!("{other}"),
+                }
+                // Nothing came after it.
+                assert_eq!(storage.whenever_killed().len(), 1 + changes);
+            }
+        }
+    }
+}
+
+#[test]
+fn of_two_that_see_the_same_lock_or_none_one_gets_it() {
+    let first = command(BEGIN, true, false);
+    let storage = Memory::new(false, State::default(), usize::MAX);
+    act(&storage, first).expect("nothing is in the way");
+    let locks = storage.whenever_killed();
+    let mut dead = locks.into_iter().find(|state| state.files.contains_key(LOCK)).expect("it was locked");
+    let mut rival: Value = serde_json::from_slice(&dead.files[LOCK]).expect("it is JSON");
+    rival["token"] = "another".into();
+    rival["command"] = "theirs".into();
+    let rival = rival.to_string().into_bytes();
+    for _ in 0..2 {
+        let storage = Memory::new(false, dead.clone(), usize::MAX);
+        storage.set_rival(rival.clone());
+        let refused = act(&storage, first).expect_err("another one has it");
+        assert!(matches!(&refused, StoreError::Locked { holder, .. } if holder.contains("theirs")), "{refused}");
+        assert_eq!(storage.end().files[LOCK], rival);
+        // Nor where there was no lock.
+        dead.files.remove(LOCK);
+    }
+}
