@@ -180,7 +180,8 @@ impl Sender {
         let since = self.started_at.map(|started| now - started);
         if let Some(late) = self.late() {
             late.pulled = Some(now);
-            if !late.offered && usize::from(from) < late.known.len() {
+            if usize::from(from) < late.known.len() {
+                let since = since.filter(|_| !late.offered);
                 late.on_answer(usize::from(from), since);
             }
         }

@@ -126,8 +126,7 @@ impl Lag {
                 continue;
             }
             let lacks = median.saturating_sub(place.asked);
-            // Blocks that were never sent are complete: they are from an earlier session.
-            let holds = if has_base > reached && lacks > APART * self.window {
+            let holds = if has_base >= reached && lacks > APART * self.window {
                 (member.limits, member.mean, member.silent, member.late_since) = (0.0, 0.0, None, None);
                 // A receiver that is far ahead of the least waits for it, as those ahead do.
                 let is_least = place.asked - least <= APART * self.window;
