@@ -294,7 +294,9 @@ mod tests {
         for _ in 0..5 {
             w.send_new(Time(0));
         }
-        [3, 1, 4].into_iter().for_each(|seq| assert!(w.lose(seq)));
+        for seq in [3, 1, 4] {
+            assert!(w.lose(seq));
+        }
         w.urge();
         w.acknowledge(3);
         assert_eq!((w.lost(), w.send_lost(Time(1))), (3, Some(4)));

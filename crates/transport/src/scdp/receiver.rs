@@ -128,7 +128,7 @@ impl Receiver {
     /// A packet arrived, with these bytes of a symbol: T, or fewer for the object's last source symbol, whose padding need not
     /// be sent (RFC 6330 §4.4.2). The decoder gets them if they are useful. A symbol counts if the decoder accepts it.
     pub fn handle_payload(&mut self, now: Time, arrival: &Arrival<Header>, payload: &[u8]) {
-        if self.state == State::Failed || self.lanes().get(arrival.from).is_none_or(|lane| lane.is_excluded()) {
+        if self.state == State::Failed || self.lanes().get(arrival.from).is_none_or(Lane::is_excluded) {
             return;
         }
         match &arrival.header {

@@ -108,7 +108,9 @@ impl Receiver {
             self.decoding.lay_aside(first);
         }
         let again = self.requests.join_at(first, self.session.as_ref());
-        again.into_iter().for_each(|block| self.decoding.forget(block));
+        for block in again {
+            self.decoding.forget(block);
+        }
         self.checks.continue_at(first);
         true
     }
@@ -171,7 +173,9 @@ impl Receiver {
     /// A sender has sent wrong symbols: none of its symbols are accepted any more. Incomplete blocks with symbols from it restart.
     pub fn exclude(&mut self, now: Time, sender: Peer) {
         let Some(mixed) = self.requests.exclude(sender) else { return };
-        mixed.into_iter().for_each(|index| self.restart(now, index, None));
+        for index in mixed {
+            self.restart(now, index, None);
+        }
         self.pass_on_blocks_of(now, sender);
     }
 

@@ -27,7 +27,7 @@ pub(super) enum Silence {
 /// The senders of one session.
 #[derive(Debug)]
 pub(super) struct Lanes {
-    lanes: Vec<Lane>,
+    all: Vec<Lane>,
     /// Credits of all.
     credits: u32,
     /// The one whose turn is next.
@@ -41,8 +41,8 @@ pub(super) struct Lanes {
 impl Lanes {
     /// Up to `senders`. `seed`: for what windows draw.
     pub(super) fn new(config: Arc<ScdpConfig>, senders: u16, seed: u64) -> Self {
-        let lanes = vec![Lane::default(); usize::from(senders.max(1))];
-        Self { lanes, credits: 0, next: 0, least_window: 0, seed, config }
+        let all = vec![Lane::default(); usize::from(senders.max(1))];
+        Self { all, credits: 0, next: 0, least_window: 0, seed, config }
     }
 
     /// The receiver is one of several, and this many symbols may be in flight however much is lost.
@@ -53,7 +53,7 @@ impl Lanes {
     /// The first symbol has arrived.
     pub(super) fn establish(&mut self, session: &Session) {
         if session.takes_over {
-            self.lanes.iter_mut().for_each(Lane::time_answers);
+            self.all.iter_mut().for_each(Lane::time_answers);
         }
     }
 
@@ -61,19 +61,19 @@ impl Lanes {
     pub(super) fn begin(&mut self, now: Time, lane: u32, session: &Session, pushed: u32) {
         let seed = mix(self.seed ^ u64::from(lane));
         let window = Window::new(session.window, self.least_window, &self.config, session.lanes, seed);
-        let l = &mut self.lanes[lane as usize];
+        let l = &mut self.all[lane as usize];
         l.begin(now, window, pushed);
         self.credits += l.credits();
     }
 
     #[inline]
     pub(super) fn len(&self) -> usize {
-        self.lanes.len()
+        self.all.len()
     }
 
     #[inline]
     pub(super) fn is_single(&self) -> bool {
-        self.lanes.len() == 1
+        self.all.len() == 1
     }
 
     /// Whether other receivers get the same symbols.
@@ -84,21 +84,21 @@ impl Lanes {
 
     #[inline]
     pub(super) fn iter(&self) -> Iter<'_, Lane> {
-        self.lanes.iter()
+        self.all.iter()
     }
 
     #[inline]
     pub(super) fn at(&self, lane: usize) -> &Lane {
-        &self.lanes[lane]
+        &self.all[lane]
     }
 
     #[inline]
     pub(super) fn at_mut(&mut self, lane: u32) -> &mut Lane {
-        &mut self.lanes[lane as usize]
+        &mut self.all[lane as usize]
     }
 
     pub(super) fn get(&self, sender: Peer) -> Option<&Lane> {
-        self.lanes.get(usize::from(sender))
+        self.all.get(usize::from(sender))
     }
 
     /// Credits of all senders.
@@ -110,7 +110,7 @@ impl Lanes {
     /// Credits of those in use.
     #[inline]
     pub(super) fn usable_credits(&self) -> u32 {
-        self.lanes.iter().filter(|lane| self.in_use(lane)).map(Lane::credits).sum()
+        self.all.iter().filter(|lane| self.in_use(lane)).map(Lane::credits).sum()
     }
 
     /// Whether a sender answers, as far as is known.
@@ -128,22 +128,22 @@ impl Lanes {
     /// All senders, from the one whose turn is next.
     #[inline]
     pub(super) fn in_turn(&self) -> impl Iterator<Item = usize> {
-        let n = self.lanes.len();
+        let n = self.all.len();
         let start = if self.next < n { self.next } else { 0 };
         (start..n).chain(0..start)
     }
 
     /// The sender to ask next: among those that answer and have withheld the fewest blocks, the next in turn after `last`.
     pub(super) fn another(&self, last: Peer) -> Option<Peer> {
-        let (count, last) = (self.lanes.len(), usize::from(last));
+        let (count, last) = (self.all.len(), usize::from(last));
         let in_turn = (last + 1..count).chain(0..count.min(last + 1));
-        let answering = in_turn.filter(|&lane| self.in_touch(&self.lanes[lane]));
-        answering.min_by_key(|&lane| self.lanes[lane].withheld()).map(|lane| lane as Peer)
+        let answering = in_turn.filter(|&lane| self.in_touch(&self.all[lane]));
+        answering.min_by_key(|&lane| self.all[lane].withheld()).map(|lane| lane as Peer)
     }
 
     /// The longest that a sender may take to answer that is not slow, compared with the fastest of these.
     pub(super) fn bar(&self, of: impl Fn(&Lane) -> bool) -> Option<Duration> {
-        let fastest = self.lanes.iter().filter(|lane| of(lane)).filter_map(Lane::response).min()?;
+        let fastest = self.all.iter().filter(|lane| of(lane)).filter_map(Lane::response).min()?;
         Some(fastest * SLOW + self.config.pull_timeout)
     }
 
@@ -155,7 +155,7 @@ impl Lanes {
 
     /// How long the fastest sender that answers may take to answer.
     pub(super) fn least_timeout(&self) -> Option<Duration> {
-        let answering = self.lanes.iter().filter(|lane| self.in_touch(lane));
+        let answering = self.all.iter().filter(|lane| self.in_touch(lane));
         answering.map(|lane| lane.answer_timeout(self.config.pull_timeout)).min()
     }
 
@@ -167,8 +167,8 @@ impl Lanes {
 
     /// Since when all have been silent, if something was asked for.
     pub(super) fn silent_since(&self) -> Option<Time> {
-        let asked = self.lanes.iter().any(|lane| lane.outstanding() > 0);
-        if asked { self.lanes.iter().map(Lane::silent_since).max() } else { None }
+        let asked = self.all.iter().any(|lane| lane.outstanding() > 0);
+        if asked { self.all.iter().map(Lane::silent_since).max() } else { None }
     }
 
     /// One pull is to be sent to a sender, and then it is the next one's turn. Returns the symbols that were in flight before.
@@ -176,14 +176,14 @@ impl Lanes {
     pub(super) fn spend(&mut self, now: Time, lane: u32) -> u32 {
         self.next = lane as usize + 1;
         self.credits -= 1;
-        self.lanes[lane as usize].spend(now)
+        self.all[lane as usize].spend(now)
     }
 
     /// A symbol of a sender has arrived, whole or trimmed.
     #[inline]
     pub(super) fn on_symbol(&mut self, now: Time, lane: u32, symbol: &Arrived) {
         let in_group = self.is_in_group();
-        let lane = &mut self.lanes[lane as usize];
+        let lane = &mut self.all[lane as usize];
         let least = if in_group { lane.window().round_trip() } else { None };
         let longest = least.map_or(self.config.pull_timeout * MOST_MINIMA, |least| least * ROUND_TRIP_WITHIN);
         lane.on_symbol(now, symbol, in_group, longest);
@@ -192,7 +192,7 @@ impl Lanes {
     /// Changes a sender and updates the sum of credits; `change` returns those that it has then.
     #[inline]
     fn change(&mut self, lane: u32, change: impl FnOnce(&mut Lane) -> u32) {
-        let lane = &mut self.lanes[lane as usize];
+        let lane = &mut self.all[lane as usize];
         let before = lane.credits();
         self.credits = self.credits - before + change(lane);
     }
@@ -219,8 +219,8 @@ impl Lanes {
 
     /// Nothing has arrived from a sender for too long.
     pub(super) fn on_timeout(&mut self, now: Time, lane: u32) -> Silence {
-        let others = (0..).zip(&self.lanes).any(|(i, l)| i != lane && l.is_in_touch());
-        let l = &mut self.lanes[lane as usize];
+        let others = (0..).zip(&self.all).any(|(i, l)| i != lane && l.is_in_touch());
+        let l = &mut self.all[lane as usize];
         let timeouts = l.on_timeout(now);
         if others && l.is_left_out() {
             l.stop_retrying();
@@ -234,27 +234,27 @@ impl Lanes {
 
     /// None of a sender's symbols are accepted any more. False if there is none, or it is no news.
     pub(super) fn exclude(&mut self, sender: Peer) -> bool {
-        let Some(lane) = self.lanes.get_mut(usize::from(sender)).filter(|lane| !lane.is_excluded()) else {
+        let Some(lane) = self.all.get_mut(usize::from(sender)).filter(|lane| !lane.is_excluded()) else {
             return false;
         };
         lane.exclude();
-        if !self.lanes.iter().any(|lane| self.in_touch(lane)) {
+        if !self.all.iter().any(|lane| self.in_touch(lane)) {
             // Only senders that were left out for being silent remain.
-            self.lanes.iter_mut().for_each(Lane::reset_timeouts);
+            self.all.iter_mut().for_each(Lane::reset_timeouts);
         }
         true
     }
 
     /// All are told that the receiver has the whole object.
     pub(super) fn owe_done(&mut self) {
-        self.lanes.iter_mut().for_each(|lane| lane.owe(Message::Done));
+        self.all.iter_mut().for_each(|lane| lane.owe(Message::Done));
     }
 
     /// Checks the bookkeeping, and returns the sum of the credits.
     #[cfg(test)]
     pub(super) fn check(&self) -> u32 {
-        assert_eq!(self.credits, self.lanes.iter().map(Lane::credits).sum::<u32>());
-        for lane in &self.lanes {
+        assert_eq!(self.credits, self.all.iter().map(Lane::credits).sum::<u32>());
+        for lane in &self.all {
             assert_eq!(lane.credits(), lane.room());
         }
         self.credits

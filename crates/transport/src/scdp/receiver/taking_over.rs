@@ -33,12 +33,12 @@ impl Idle {
     }
 
     /// Symbols that they may be asked for.
-    pub(super) fn room(&self, lanes: &Lanes) -> u32 {
+    pub(super) fn room(self, lanes: &Lanes) -> u32 {
         lanes.iter().filter(|lane| lanes.in_use(lane) && !lane.is_slower_than(self.bar)).map(Lane::credits).sum()
     }
 
     /// Since when a block has waited too long for a sender, if it waits for it and others may take over.
-    pub(super) fn late_since(&self, block: &Block, lane: usize, lanes: &Lanes) -> Option<Time> {
+    pub(super) fn late_since(self, block: &Block, lane: usize, lanes: &Lanes) -> Option<Time> {
         let awaited = block.lane(lane as u32);
         if awaited.outstanding == 0 || block.missing() == 0 || block.sole().is_some() {
             return None;
@@ -55,7 +55,7 @@ impl Idle {
     }
 
     /// When they may have to take over.
-    pub(super) fn next(&self, blocks: &Blocks, lanes: &Lanes) -> Option<Time> {
+    pub(super) fn next(self, blocks: &Blocks, lanes: &Lanes) -> Option<Time> {
         let waits = |block| (0..lanes.len()).filter_map(move |lane| self.late_since(block, lane, lanes));
         blocks.iter().flat_map(waits).min()
     }

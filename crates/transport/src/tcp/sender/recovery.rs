@@ -131,7 +131,7 @@ impl Recovery {
         }
     }
 
-    /// An ACK of nothing new. If it tells of a loss, recovery is to [begin](Self::begin): with as many bytes newly SACKed.
+    /// An ACK of nothing new. If it tells of a loss, recovery is to [begin](Self::begin): with as many bytes newly sacked.
     pub(super) fn on_duplicate_ack(
         &mut self,
         segment: &Segment,
@@ -306,7 +306,7 @@ impl Recovery {
         if self.is_open() { unsacked } else { unsacked.min(ssthresh) }
     }
 
-    /// Where sending in order goes on: after a timeout what is SACKed need not be sent again; before one it has left the network.
+    /// Where sending in order goes on: after a timeout what is sacked need not be sent again; before one it has left the network.
     #[inline]
     pub(super) fn position(&self, space: &SendSpace) -> Position {
         match self.board.as_ref().filter(|board| !board.is_empty()) {
@@ -326,7 +326,7 @@ impl Recovery {
         limited && self.limited_sent + len <= allowed && over <= allowed
     }
 
-    /// Such a segment leaves; or, with SACK, one for which what was SACKed makes room (RFC 6675 §5 step 3).
+    /// Such a segment leaves; or, with SACK, one for which what was sacked makes room (RFC 6675 §5 step 3).
     pub(super) fn on_sent_beyond_window(&mut self, len: u64) {
         self.limited_sent += len;
     }

@@ -22,7 +22,9 @@ impl Bench {
     /// Duplicate ACKs, each with these SACK blocks; returns whether the last began a recovery.
     fn duplicates(&mut self, count: u64, sacked: &[(u64, u64)]) -> bool {
         let mut segment = Segment { ack: self.space.una(), flags: Flags::ACK, ..Segment::default() };
-        sacked.iter().for_each(|&(start, end)| segment.push_sack(start * MSS, end * MSS));
+        for &(start, end) in sacked {
+            segment.push_sack(start * MSS, end * MSS);
+        }
         (0..count).fold(false, |_, _| {
             let loss = self.recovery.on_duplicate_ack(&segment, &self.space, &mut self.window);
             if let Some(news) = loss {
