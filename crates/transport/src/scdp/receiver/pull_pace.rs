@@ -157,12 +157,12 @@ mod tests {
                     arrived += 1;
                     arrives += Duration::from_us(100);
                 }
-                if !pace.may_leave(now) {
-                    now = pace.due().expect("later") + late;
-                } else {
+                if pace.may_leave(now) {
                     assert!(pulls < 20_000, "unpaced");
                     pace.spend(now);
                     pulls += 1;
+                } else {
+                    now = pace.due().expect("later") + late;
                 }
             }
             assert!((9_300..11_000).contains(&pulls), "{pulls} pulls in a second with timers {late} late");

@@ -7,19 +7,19 @@ use crate::{Duration, Time};
 #[derive(Debug)]
 pub(in crate::scdp) struct Grace {
     quorum: u32,
-    grace: Duration,
+    lasts: Duration,
     ends: Option<Time>,
 }
 
 impl Grace {
     pub(in crate::scdp) fn new(straggler: &Straggler) -> Self {
-        Self { quorum: u32::from(straggler.quorum), grace: straggler.grace, ends: None }
+        Self { quorum: u32::from(straggler.quorum), lasts: straggler.grace, ends: None }
     }
 
     /// So many receivers have the whole object, and are with the group or were.
     pub(in crate::scdp) fn observe(&mut self, now: Time, complete: u32) {
         if complete >= self.quorum {
-            self.ends.get_or_insert(now + self.grace);
+            self.ends.get_or_insert(now + self.lasts);
         }
     }
 

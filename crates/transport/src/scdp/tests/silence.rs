@@ -60,7 +60,7 @@ fn group(
     receivers: u16,
     policy: impl FnMut(u64, usize, &Transmit<Header>) -> Fate + 'static,
 ) -> Pair<Connection> {
-    let patient = config(|c| c.straggler = straggler.clone());
+    let patient = config(|c| c.straggler = straggler);
     let (of_sender, of_receivers) = if by_time {
         let bounded = ScdpConfig { straggler, ..bounded() };
         (bounded.clone(), bounded)
@@ -77,7 +77,7 @@ fn the_others_go_on_without_a_dead_receiver() {
     for policy in [StragglerPolicy::Wait, StragglerPolicy::Drop] {
         let straggler = Straggler { policy, ..Straggler::default() };
         for by_time in [false, true] {
-            let mut p = group(by_time, straggler.clone(), 300, 3, dead(&[2], 20));
+            let mut p = group(by_time, straggler, 300, 3, dead(&[2], 20));
             finish_but(&mut p, &[2]);
             assert_eq!(dropped(&p), [1]);
             assert_eq!(stats(&p, 1).bytes_delivered, 300 * SYMBOL);
