@@ -32,7 +32,9 @@ def answers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     chosen = [
         str(item.callspec.params["name"])
         for item in request.session.items
-        if isinstance(item, pytest.Function) and item.module is request.module and hasattr(item, "callspec")
+        if isinstance(item, pytest.Function)
+        and item.module is request.module
+        and "name" in getattr(getattr(item, "callspec", None), "params", ())
     ]
     root: Path = tmp_path_factory.mktemp("broken")
     free: SimpleQueue[Forks] = SimpleQueue()

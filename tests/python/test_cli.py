@@ -42,7 +42,8 @@ def test_run_prints_a_table_and_writes_the_report(core: StandIn, folder: Path) -
     assert (folder / "out/a,load=0.5,seeds=2/report.html").is_file()
     place = "out/a,load=0.5,seeds=2"
     command = ["anabranch", "run", "a.toml", "load=0.5", "--out", place, "--seeds", "2"]
-    options = {"out": place, "seeds": 2, "threads": 3, "time_limit_wall_s": None, "resume": False, "command": command}
+    options = {"out": place, "seeds": 2, "threads": 3, "time_limit_wall_s": None, "resume": False}
+    options |= {"force": False, "command": command}
     assert core.calls[-1] == ("run", "a.toml", ["load=0.5"], options)
 
 

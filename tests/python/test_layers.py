@@ -91,13 +91,16 @@ LAYERS = {
         bootstrap compare
     """,
     "results": """
-        manifest tables
-        captures
-        store
+        error layout tables
+        manifest storage
+        captures contents moves
+        lock
+        folder
+        draft place
         lab
     """,
     "py": """
-        codec options powerlaw routing traffic
+        codec folder options powerlaw routing traffic
         sweep
     """,
     "bench": """

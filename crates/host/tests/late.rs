@@ -88,7 +88,8 @@ fn several_come_late_at_several_times_and_on_bad_paths() {
             let late = vec![(2, 400), (3, 700)];
             let (times, took, world) = Run { seed, late, faults, ..Run::default() }.times(|_| {});
             println!("{name}: {times} times, {took}, {:?}", missed(&world));
-            let missed: f64 = missed(&world).iter().map(|(_, missed)| missed).sum();
+            // One that is served by itself for a while did not come late.
+            let missed: f64 = missed(&world).iter().map(|(_, missed)| missed).filter(|missed| missed.is_finite()).sum();
             assert!(missed > 0.05, "{name}: they missed {missed}");
             times / (1.0 + missed)
         });

@@ -3,5 +3,7 @@
 //! A test file is a module here: `cargo test -p anabranch-results --test all resume::` runs one of them.
 
 mod captures;
+mod killed;
+mod memory;
 mod parallel;
 mod resume;

@@ -1,10 +1,8 @@
 //! A command that is killed at any change loses no finished run and locks no folder, whatever the next one does, which is
 //! killed, too.
 
-mod memory;
-
+use crate::memory::{LOCK, Memory, State};
 use anabranch_results::{Folder, Manifest, Opening, Place, RunEntry, SCHEMA, Storage, StoreError};
-use memory::{LOCK, Memory, State};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -2,8 +2,6 @@
 
 use thiserror::Error;
 
-use super::VERSION;
-
 /// Why a datagram is rejected. All of these come from outside: the right reaction is to count them and stay silent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum WireError {
@@ -11,8 +9,13 @@ pub enum WireError {
     #[error("shorter than its header")]
     Truncated,
     /// Another version of the format.
-    #[error("version {0} of the wire format, not {VERSION}")]
-    Version(u8),
+    #[error("version {found} of the wire format, not {ours}")]
+    Version {
+        /// That of the datagram.
+        found: u8,
+        /// That of this end.
+        ours: u8,
+    },
     /// An unknown kind, or not the one that is expected here.
     #[error("unexpected kind of packet: {0}")]
     Kind(u8),

@@ -100,7 +100,7 @@ impl Prefix {
         }
         let (version, kind) = (bytes[0] >> 4, bytes[0] & 15);
         if version != VERSION && (version, kind) != (PREVIOUS, Kind::Open as u8) {
-            return Err(WireError::Version(version));
+            return Err(WireError::Version { found: version, ours: VERSION });
         }
         let kind = Kind::ALL.into_iter().find(|&k| k as u8 == kind).ok_or(WireError::Kind(kind))?;
         let flags = bytes[1];

@@ -1,6 +1,8 @@
 //! What was not sealed like this is an error, or a symbol that was trimmed.
 
-use anabranch_host::wire::{Answer, Control, Datagram, HashesRepr, Open, PullPacket, PullRepr, Reason, WireError};
+use anabranch_host::wire::{
+    Answer, Control, Datagram, HashesRepr, Open, PullPacket, PullRepr, Reason, VERSION, WireError,
+};
 use anabranch_host::{Payload, Protection, Psk, Sealer, Unsealer};
 use proptest::prelude::*;
 
@@ -361,8 +363,8 @@ fn the_prefix_says_what_is_wrong() {
     assert_eq!(error(&[]), WireError::Truncated);
     assert_eq!(error(&[0x23; 7]), WireError::Truncated);
     assert_eq!(error(&[0x23; 23]), WireError::Flags(0x23));
-    assert_eq!(error(&[0x13; 40]), WireError::Version(1));
-    assert_eq!(error(&[0x34; 40]), WireError::Version(3));
+    assert_eq!(error(&[0x13; 40]), WireError::Version { found: 1, ours: VERSION });
+    assert_eq!(error(&[0x34; 40]), WireError::Version { found: 3, ours: VERSION });
     assert_eq!(error(&[0x20; 40]), WireError::Kind(0));
     assert_eq!(error(&[0x28; 40]), WireError::Kind(8));
     assert_eq!(error(&[0x23, 0, 0, 0, 0, 0, 0, 0]), WireError::Truncated);
