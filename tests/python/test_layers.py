@@ -52,7 +52,7 @@ LAYERS = {
         units
         config
         demotion endpoint rank
-        back_off pull round_trip turns
+        back_off pacer pull round_trip
         testing
         ndp scdp tcp udp
         multipath

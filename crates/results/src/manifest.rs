@@ -225,12 +225,6 @@ impl RunEntry {
             Ending::TooLarge(_, why) | Ending::Refused(why) => (INTERRUPTED, Some(why.clone())),
         };
         Self {
-            run: run.name(),
-            point: run.point.clone(),
-            seed: run.seed,
-            transport: run.scenario.transport.name.name().to_owned(),
-            decode_latency: run.scenario.decode_latency(),
-            remarks: Remark::all(run),
             status: status.to_owned(),
             message: message.or_else(|| record.fault()),
             fingerprint: format!("{:016x}", record.fingerprint),
@@ -240,9 +234,9 @@ impl RunEntry {
             simulated_ns: record.simulated.ps() as f64 / 1e3,
             wall_s: spent.wall.as_secs_f64(),
             cpu_s: Some(spent.cpu.as_secs_f64()),
-            scenario_hash: run.hash.clone(),
             conservation: record.conservation,
             captures: record.captures.iter().flatten().map(Capture::new).collect(),
+            ..Self::not_run(run)
         }
     }
 }

@@ -14,12 +14,12 @@ mod demotion;
 pub mod endpoint;
 pub mod multipath;
 pub mod ndp;
+pub mod pacer;
 pub mod pull;
 pub mod rank;
 mod round_trip;
 pub mod scdp;
 pub mod tcp;
-pub mod turns;
 pub mod udp;
 pub mod units;
 

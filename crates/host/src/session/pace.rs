@@ -2,46 +2,46 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use anabranch_transport::turns::Turns;
+use anabranch_transport::pacer::Pacer;
 use anabranch_transport::{Duration, Rate, Time};
 
 /// What a late timer of a sender is made up for, at most: a scheduler's turn on a busy host. A longer delay is lost.
 const LATE: Duration = Duration::from_ms(25);
 
-/// A sending rate that is kept in the long run, and never exceeded by more than [`LATE`] and [`IDLE`](anabranch_transport::turns::IDLE) of it. Its copies share it: several sessions
+/// A sending rate that is kept in the long run, and never exceeded by more than [`LATE`] and [`IDLE`](anabranch_transport::pacer::IDLE) of it. Its copies share it: several sessions
 /// together keep the rate.
 #[derive(Clone, Debug)]
 pub(crate) struct Pace {
     rate: Rate,
-    turns: Arc<Mutex<Turns>>,
+    pacer: Arc<Mutex<Pacer>>,
 }
 
 impl Pace {
     /// Keeps `rate`, which must be above 0.
     pub(crate) fn new(rate: Rate) -> Self {
-        Self { rate, turns: Arc::new(Mutex::new(Turns::new(LATE))) }
+        Self { rate, pacer: Arc::new(Mutex::new(Pacer::new(LATE))) }
     }
 
     /// When the next packet may leave, unless it may now.
     pub(super) fn wait(&mut self, now: Time) -> Option<Time> {
-        self.turns().wait(now)
+        self.pacer().wait(now)
     }
 
-    fn turns(&self) -> MutexGuard<'_, Turns> {
-        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pacer(&self) -> MutexGuard<'_, Pacer> {
+        self.pacer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A packet of `bytes` bytes leaves now.
     pub(super) fn spend(&mut self, now: Time, bytes: u64) {
         let time = self.rate.transmit_time(bytes);
-        self.turns().spend(now, time);
+        self.pacer().spend(now, time);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use anabranch_transport::turns::IDLE;
+    use anabranch_transport::pacer::IDLE;
 
     const PACKET: u64 = 1500;
     const MBPS: [u64; 6] = [10, 20, 100, 400, 1000, 10_000];

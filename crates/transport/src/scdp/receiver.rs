@@ -19,13 +19,13 @@ mod decoding;
 mod endpoint;
 mod lane;
 mod lanes;
+mod order;
 mod pace;
 mod pull_pace;
 mod requests;
 mod session;
 mod taking_over;
 mod timer;
-mod turns;
 mod window;
 
 use blocks::Blocks;

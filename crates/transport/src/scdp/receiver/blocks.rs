@@ -1,8 +1,8 @@
 //! The blocks in progress: what they need, what of that is in flight, and what counts as lost, so that symbols that will never
 //! arrive do not hold the receiver's window.
 
+use super::order::Order;
 use super::session::Session;
-use super::turns::Turns;
 use super::{LIVE_BLOCKS, initial_window};
 use crate::scdp::block::Block;
 use crate::scdp::config::ScdpConfig;
@@ -16,7 +16,7 @@ pub(super) struct Blocks {
     /// The first block that is not complete, of those received now.
     base: u32,
     /// What is received first and what afterwards, if the group has gone on without this receiver.
-    turns: Turns,
+    order: Order,
     /// Those in progress, from `base` on.
     live: VecDeque<Block>,
     spare: Vec<Block>,
@@ -38,7 +38,7 @@ impl Blocks {
     pub(super) fn new(config: &ScdpConfig) -> Self {
         Self {
             base: 0,
-            turns: Turns::default(),
+            order: Order::default(),
             live: VecDeque::new(),
             spare: Vec::new(),
             aside: VecDeque::new(),
@@ -52,14 +52,14 @@ impl Blocks {
 
     /// Those before `first` are here from an earlier session.
     pub(super) fn begin_at(&mut self, first: u32) {
-        (self.base, self.turns) = (first, Turns::from(first));
+        (self.base, self.order) = (first, Order::from(first));
     }
 
     /// The first symbol has arrived.
     pub(super) fn establish(&mut self, session: &Session) {
         let layout = &session.layout;
         self.base = self.base.min(layout.blocks - 1);
-        self.turns.establish(layout.blocks);
+        self.order.establish(layout.blocks);
         self.future = layout.symbols - layout.symbols_before(self.base);
     }
 
@@ -122,18 +122,18 @@ impl Blocks {
     /// Whether a symbol of a block is of no use, however many of its block have arrived: it had its turn, or has it later.
     #[inline]
     pub(super) fn is_over(&self, block: u32) -> bool {
-        block < self.base || self.turns.is_past(block)
+        block < self.base || self.order.is_past(block)
     }
 
     /// Whether a block had its turn.
     pub(super) fn is_past(&self, block: u32) -> bool {
-        self.turns.is_past(block)
+        self.order.is_past(block)
     }
 
     /// Whether a symbol of a block was sent to others of the group.
     #[inline]
     pub(super) fn is_of_others(&self, block: u32) -> bool {
-        self.turns.is_of_others(block)
+        self.order.is_of_others(block)
     }
 
     /// The first block that is not complete.
@@ -173,7 +173,7 @@ impl Blocks {
 
     /// Source symbols that are here if no block in progress counts; in a session without end, theirs count, too.
     pub(super) fn symbols(&self, session: &Session) -> u64 {
-        let complete = self.turns.symbols_before(&session.layout, self.base);
+        let complete = self.order.symbols_before(&session.layout, self.base);
         if !session.layout.endless() {
             return complete;
         }
@@ -379,12 +379,12 @@ impl Blocks {
             self.spare.extend(self.live.pop_front());
             self.base += 1;
         }
-        self.base == self.turns.end(session.layout.blocks)
+        self.base == self.order.end(session.layout.blocks)
     }
 
     /// Whether the receiver may leave blocks before `first` for later, and take them from there on.
     pub(super) fn may_join_at(&self, first: u32) -> bool {
-        first > self.base && !self.turns.has_joined() && !self.live.iter().any(Block::is_pending)
+        first > self.base && !self.order.has_joined() && !self.live.iter().any(Block::is_pending)
     }
 
     /// The blocks before `first` are received in the second turn. Returns those that have to be received from the beginning then.
@@ -401,14 +401,14 @@ impl Blocks {
             (self.aside, self.passed) = (begun, 0);
             self.count(session, first, session.layout.blocks);
         }
-        self.turns.join(first, began);
+        self.order.join(first, began);
         self.base = first;
         again
     }
 
     /// The first turn is over. Returns whether there is a second one, which begins.
     pub(super) fn begin_second_turn(&mut self, session: &Session) -> bool {
-        let Some((first, joined)) = self.turns.begin_second() else { return false };
+        let Some((first, joined)) = self.order.begin_second() else { return false };
         self.live = std::mem::take(&mut self.aside);
         (self.base, self.passed) = (first, 0);
         self.count(session, first, joined);

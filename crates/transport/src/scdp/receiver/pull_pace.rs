@@ -4,7 +4,7 @@
 //! as fast as the path takes them; so the receivers of NDP and SCDP pull at the rate of their links (NDP §3.2.1, SCDP §IV-C). A real host knows
 //! neither where the bottleneck is nor its rate. But while the bottleneck trims, whole symbols arrive at just that rate.
 
-use crate::turns::Turns;
+use crate::pacer::Pacer;
 use crate::{Duration, Time};
 
 /// The shortest measurement interval for the rate.
@@ -33,7 +33,7 @@ pub(super) struct PullPace {
     /// The mean time between whole symbols, in picoseconds. `None` until a symbol is trimmed.
     ps_per_symbol: Option<f64>,
     last_trimmed: Option<Time>,
-    turns: Turns,
+    pacer: Pacer,
     /// When the next pull may leave, if one has been asked for too early.
     due: Option<Time>,
 }
@@ -46,7 +46,7 @@ impl Default for PullPace {
             trimmed_headers: 0,
             ps_per_symbol: None,
             last_trimmed: None,
-            turns: Turns::new(LATE),
+            pacer: Pacer::new(LATE),
             due: None,
         }
     }
@@ -84,7 +84,7 @@ impl PullPace {
 
     /// Whether a pull may leave now; otherwise one is [due](Self::due) later.
     pub(super) fn may_leave(&mut self, now: Time) -> bool {
-        self.due = self.paced_ps_per_symbol(now).and_then(|_| self.turns.wait(now));
+        self.due = self.paced_ps_per_symbol(now).and_then(|_| self.pacer.wait(now));
         self.due.is_none()
     }
 
@@ -101,7 +101,7 @@ impl PullPace {
     /// A pull for one symbol leaves.
     pub(super) fn spend(&mut self, now: Time) {
         if let Some(ps_per_symbol) = self.paced_ps_per_symbol(now) {
-            self.turns.spend(now, Duration::from_ps((ps_per_symbol * INTERVAL_PER_SYMBOL) as u64));
+            self.pacer.spend(now, Duration::from_ps((ps_per_symbol * INTERVAL_PER_SYMBOL) as u64));
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Turns: when the next packet may leave, where a rate is kept by timers that fire late.
+//! A pacer: when the next packet may leave, where a rate is kept by timers that fire late.
 //!
 //! Timers fire late, by 50 to 100 us on an idle host and by many milliseconds on a busy one. A pacer that forgets that time keeps less than its rate;
-//! one that makes up for any pause sends bursts after the application had nothing to send. So a [`Turns`] knows the two apart: what a *timer* was late
+//! one that makes up for any pause sends bursts after the application had nothing to send. So a [`Pacer`] knows the two apart: what a *timer* was late
 //! by is made up for, up to a bound, and of other pauses little.
 
 use crate::units::{Duration, Time};
@@ -13,7 +13,7 @@ pub const IDLE: Duration = Duration::from_us(500);
 /// When it is the next packet's turn. In any interval of length t the packets have turns of at most t, and the bounds for late timers and for pauses,
 /// and one packet.
 #[derive(Clone, Copy, Debug)]
-pub struct Turns {
+pub struct Pacer {
     next: Time,
     /// The turn that a timer waits for.
     awaited: Option<Time>,
@@ -25,7 +25,7 @@ pub struct Turns {
     late: Duration,
 }
 
-impl Turns {
+impl Pacer {
     /// Late timers are made up for up to `late`.
     pub fn new(late: Duration) -> Self {
         Self { next: Time::ZERO, awaited: None, owed: Duration::ZERO, last: Time::ZERO, late }

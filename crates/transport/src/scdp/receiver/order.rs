@@ -8,7 +8,7 @@ use crate::scdp::layout::Layout;
 
 /// What is received first, and what afterwards.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Turns {
+pub(super) struct Order {
     /// The first block that is needed at all: earlier ones are here from an earlier session.
     first: u32,
     /// Where it joined a group that had gone on without it.
@@ -17,7 +17,7 @@ pub(super) struct Turns {
     second: bool,
 }
 
-impl Turns {
+impl Order {
     /// Blocks before `first` are here.
     pub(super) fn from(first: u32) -> Self {
         Self { first, ..Self::default() }
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn the_blocks_before_the_one_it_joined_at_follow_the_last() {
-        let mut turns = Turns::from(2);
+        let mut turns = Order::from(2);
         turns.establish(10);
         let layout = Layout::new(100, 1, 10).unwrap();
         assert_eq!((turns.end(10), turns.is_of_others(1), turns.is_of_others(2)), (10, true, false));
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn the_last_block_is_needed_in_any_case() {
-        let mut turns = Turns::from(12);
+        let mut turns = Order::from(12);
         turns.establish(10);
         assert_eq!((turns.is_of_others(8), turns.is_of_others(9)), (true, false));
     }
