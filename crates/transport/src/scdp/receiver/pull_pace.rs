@@ -7,29 +7,69 @@
 use crate::pacer::Pacer;
 use crate::{Duration, Time};
 
-/// The shortest measurement interval for the rate.
+/// The shortest time over which the rate is measured.
 const MEASURED_OVER: Duration = Duration::from_ms(1);
 /// Weight of a new measurement in the mean.
 const GAIN: f64 = 0.25;
 /// The time between pulls, as a fraction of the time between whole symbols. Less than 1: the rate may have grown, and idle time at the bottleneck is
 /// lost for good.
 const INTERVAL_PER_SYMBOL: f64 = 0.95;
-/// A measurement in which only trimmed headers arrived counts as this many times the time per symbol known before.
-const BACK_OFF: f64 = 2.0;
 /// The longest time per symbol.
 const SLOWEST: Duration = Duration::from_ms(10);
-/// Pulls are paced until nothing has been trimmed for this long.
-const PACED_AFTER_TRIM: Duration = Duration::from_ms(10);
+/// Pulls leave faster by this factor, again and again, whenever nothing has been trimmed for this long, or for this many symbols' time if that is
+/// longer: the bottleneck may carry more than before. Pulls of the whole window at once would find out sooner, and most of it would be trimmed.
+const SPEED_UP: f64 = 1.25;
+const SPEED_UP_AFTER: Duration = Duration::from_ms(10);
+const SPEED_UP_AFTER_SYMBOLS: f64 = 40.0;
 /// How much a late timer may make up for: the bottleneck is idle meanwhile, but trims what is more than its queue holds.
 const LATE: Duration = Duration::from_ms(4);
+
+/// Whole symbols that arrive from a full queue.
+///
+/// It begins with a trimmed header, since the bottleneck's queue is full then: time in which nobody pulled, so that the bottleneck was idle, says
+/// nothing about its rate. It lasts from a whole symbol to a whole symbol. A host handles at once what has arrived since it last woke, so symbols
+/// that are handled at the same time belong to the time before.
+#[derive(Clone, Copy, Debug)]
+struct Measurement {
+    /// The first whole symbol; the trimmed header before there is one.
+    since: Time,
+    /// The latest whole symbol, and how many came after the first.
+    until: Option<Time>,
+    whole: u32,
+}
+
+impl Measurement {
+    const fn from_trimmed(at: Time) -> Self {
+        Self { since: at, until: None, whole: 0 }
+    }
+
+    const fn from_whole(at: Time) -> Self {
+        Self { since: at, until: Some(at), whole: 0 }
+    }
+
+    fn on_whole(&mut self, now: Time) {
+        if self.until.is_none_or(|until| now.since(until) > SLOWEST) {
+            *self = Self::from_whole(now);
+        } else if now > self.since {
+            (self.until, self.whole) = (Some(now), self.whole + 1);
+        }
+    }
+
+    /// Once it is complete, for something that arrives now: the time per symbol, and the next measurement if the queue has been full meanwhile.
+    fn complete(&self, now: Time, last_trimmed: Time) -> Option<(Duration, Option<Self>)> {
+        let Some(until) = self.until else {
+            return (now.since(self.since) >= SLOWEST).then_some((SLOWEST, Some(Self::from_trimmed(now))));
+        };
+        let elapsed = until.since(self.since);
+        let next = (last_trimmed > self.since).then_some(Self::from_whole(until));
+        (now > until && elapsed >= MEASURED_OVER).then(|| (elapsed / u64::from(self.whole), next))
+    }
+}
 
 /// When the next pull may leave.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PullPace {
-    /// When the current measurement began, and what has arrived since then.
-    measured_since: Time,
-    whole_symbols: u32,
-    trimmed_headers: u32,
+    measurement: Option<Measurement>,
     /// The mean time between whole symbols, in picoseconds. `None` until a symbol is trimmed.
     ps_per_symbol: Option<f64>,
     last_trimmed: Option<Time>,
@@ -40,51 +80,39 @@ pub(super) struct PullPace {
 
 impl Default for PullPace {
     fn default() -> Self {
-        Self {
-            measured_since: Time::ZERO,
-            whole_symbols: 0,
-            trimmed_headers: 0,
-            ps_per_symbol: None,
-            last_trimmed: None,
-            pacer: Pacer::new(LATE),
-            due: None,
-        }
+        Self { measurement: None, ps_per_symbol: None, last_trimmed: None, pacer: Pacer::new(LATE), due: None }
     }
 }
 
 impl PullPace {
     /// A symbol has arrived, whole or trimmed.
     pub(super) fn on_symbol(&mut self, now: Time, trimmed: bool) {
+        let complete = self.measurement.zip(self.last_trimmed).and_then(|(one, trimmed)| one.complete(now, trimmed));
+        if let Some((per_symbol, next)) = complete {
+            let measured = per_symbol.min(SLOWEST).ps() as f64;
+            self.ps_per_symbol = Some(self.ps_per_symbol.map_or(measured, |mean| mean + (measured - mean) * GAIN));
+            self.measurement = next;
+        }
         if trimmed {
-            self.trimmed_headers += 1;
             self.last_trimmed = Some(now);
-        } else {
-            self.whole_symbols += 1;
+            self.measurement.get_or_insert(Measurement::from_trimmed(now));
+        } else if let Some(measurement) = &mut self.measurement {
+            measurement.on_whole(now);
         }
-        let elapsed = now.since(self.measured_since);
-        if elapsed < MEASURED_OVER {
-            return;
-        }
-        if self.trimmed_headers > 0 && elapsed < PACED_AFTER_TRIM {
-            let elapsed_ps = elapsed.ps() as f64;
-            let ps_per_symbol = match (self.whole_symbols, self.ps_per_symbol) {
-                (0, mean) => mean.unwrap_or(elapsed_ps) * BACK_OFF,
-                (whole, None) => elapsed_ps / f64::from(whole),
-                (whole, Some(mean)) => mean + (elapsed_ps / f64::from(whole) - mean) * GAIN,
-            };
-            self.ps_per_symbol = Some(ps_per_symbol.min(SLOWEST.ps() as f64));
-        }
-        (self.measured_since, self.whole_symbols, self.trimmed_headers) = (now, 0, 0);
     }
 
-    /// Picoseconds per symbol, while pulls are paced.
-    fn paced_ps_per_symbol(&self, now: Time) -> Option<f64> {
-        self.ps_per_symbol.filter(|_| self.last_trimmed.is_some_and(|at| now.since(at) < PACED_AFTER_TRIM))
+    /// Time that a pull takes, in picoseconds, once symbols have been trimmed.
+    fn ps_per_pull(&self, now: Time) -> Option<f64> {
+        let (ps_per_symbol, quiet) = (self.ps_per_symbol?, now.since(self.last_trimmed?).ps() as f64);
+        let step = (SPEED_UP_AFTER.ps() as f64).max(ps_per_symbol * SPEED_UP_AFTER_SYMBOLS);
+        // By multiplication, which has the same result on every machine; so many steps end the pacing.
+        let steps = ((quiet / step) as u32).min(64);
+        Some((0..steps).fold(ps_per_symbol * INTERVAL_PER_SYMBOL, |ps, _| ps / SPEED_UP))
     }
 
     /// Whether a pull may leave now; otherwise one is [due](Self::due) later.
     pub(super) fn may_leave(&mut self, now: Time) -> bool {
-        self.due = self.paced_ps_per_symbol(now).and_then(|_| self.pacer.wait(now));
+        self.due = self.ps_per_symbol.and_then(|_| self.pacer.wait(now));
         self.due.is_none()
     }
 
@@ -100,8 +128,8 @@ impl PullPace {
 
     /// A pull for one symbol leaves.
     pub(super) fn spend(&mut self, now: Time) {
-        if let Some(ps_per_symbol) = self.paced_ps_per_symbol(now) {
-            self.pacer.spend(now, Duration::from_ps((ps_per_symbol * INTERVAL_PER_SYMBOL) as u64));
+        if let Some(ps) = self.ps_per_pull(now) {
+            self.pacer.spend(now, Duration::from_ps(ps as u64));
         }
     }
 }
@@ -184,14 +212,69 @@ mod tests {
     fn headers_alone_slow_pulls_down_and_silence_ends_it() {
         let mut pace = PullPace::default();
         let at = |us| Time::ZERO + Duration::from_us(us);
-        let mut last = Duration::ZERO;
         for n in 0..20_000 {
             pace.on_symbol(at(10 * n), true);
-            last = Duration::from_ps(pace.ps_per_symbol.unwrap_or(0.0) as u64);
         }
-        assert_eq!(last, SLOWEST);
+        assert_eq!(pace.ps_per_symbol, Some(SLOWEST.ps() as f64));
         pace.spend(at(200_000));
         assert!(!pace.may_leave(at(200_000)));
-        assert!(pace.may_leave(at(200_000) + PACED_AFTER_TRIM));
+        let later = at(200_000) + SPEED_UP_AFTER * 3_000;
+        assert!(
+            (0..100).all(|_| pace.may_leave(later) && {
+                pace.spend(later);
+                true
+            }),
+            "pulls of a whole window leave at once"
+        );
+    }
+
+    #[test]
+    fn idle_time_of_the_bottleneck_says_nothing_about_its_rate() {
+        let mut pace = PullPace::default();
+        let mut now = Time::ZERO;
+        for _ in 0..100 {
+            // A queue of ten symbols, 200 us each, that is full, and nothing for as long again.
+            now += Duration::from_ms(2);
+            pace.on_symbol(now, true);
+            for _ in 0..10 {
+                now += Duration::from_us(200);
+                pace.on_symbol(now, false);
+            }
+        }
+        assert_eq!(pace.ps_per_symbol, Some(Duration::from_us(200).ps() as f64));
+    }
+
+    #[test]
+    fn symbols_handled_at_once_do_not_look_faster_nor_slower() {
+        for batch in [1, 7, 46] {
+            let (mut pace, mut now) = (PullPace::default(), Time::ZERO);
+            for n in 0..2_000_u64 {
+                if n % batch == 0 {
+                    now += Duration::from_us(100) * batch;
+                }
+                pace.on_symbol(now, false);
+                if n % 13 == 0 {
+                    pace.on_symbol(now, true);
+                }
+            }
+            let us = pace.ps_per_symbol.expect("measured") / 1e6;
+            assert!((99.0..101.0).contains(&us), "{us} us in batches of {batch}");
+        }
+    }
+
+    #[test]
+    fn a_bottleneck_that_becomes_faster_is_found_step_by_step() {
+        let mut pace = PullPace::default();
+        let mut now = Time::ZERO;
+        for n in 0..1_000 {
+            now += Duration::from_us(100);
+            pace.on_symbol(now, n % 20 == 0);
+        }
+        let per_pull = |pace: &PullPace, now| pace.ps_per_pull(now).expect("paced") / 1e6;
+        let before = per_pull(&pace, now);
+        assert!((94.0..96.0).contains(&before), "{before} us");
+        let since = pace.last_trimmed.expect("some");
+        assert_eq!(per_pull(&pace, since + SPEED_UP_AFTER), before / SPEED_UP);
+        assert!(per_pull(&pace, since + SPEED_UP_AFTER * 11) < before / 10.0);
     }
 }
