@@ -342,6 +342,28 @@ def test_a_worker_whose_client_is_gone_uploads_nothing(store: Path, tmp_path: Pa
     place.close()
 
 
+def test_a_worker_whose_client_is_gone_leaves_its_run_to_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.toml").write_text(SMALL)
+    first, second = destination(tmp_path / "a.toml", tmp_path / "r"), destination(tmp_path / "a.toml", tmp_path / "r")
+    run, *others = first.open(["a"], resume=False)
+    request = work.RunRequest(run, first.sweep.hash(run), first.name, first.token, "", core.identity(), 0)
+    whole = core.Folder.publish
+
+    def publish(self: core.Folder, draft: Path, run: str, known: str, token: str | None) -> str:
+        first.close()
+        return whole(self, draft, run, known, token)
+
+    with monkeypatch.context() as here:
+        here.setattr(core.Folder, "publish", publish)
+        with pytest.raises(SupersededError, match="no longer locked by this sweep"):
+            work._run_and_store(first.sweep, request, tmp_path, lambda _: True)
+    assert sorted(second.open(["b"], resume=True)) == sorted(others)
+    second.close()
+    assert outputs.folder(tmp_path / "r").finished() == {run: request.hash}
+
+
 def test_a_worker_stops_in_the_middle_when_another_client_takes_the_lock(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
