@@ -101,7 +101,8 @@ class Sweep:
     def run_one(self, run: str, folder: str, progress: Callable[[str], bool] | None, /) -> str:
         """Make one run in a folder of its own, which holds what ``runs/RUN`` of a result folder does.
 
-        Returns the run's entry as JSON. `progress` is as for `run`. If this raises, nothing is left.
+        Returns the run's entry as JSON. `progress` is as for `run`. If this raises, nothing is left, nor if `progress`
+        interrupted the run.
         """
 
     def open(self, storage: str | Objects, command: list[str], resume: bool, force: bool, token: str, /) -> list[str]:

@@ -284,10 +284,11 @@ impl Folder {
             // What cannot be removed now, the next command removes.
             let _ = self.storage.remove(std::slice::from_ref(token));
             if let Ok(there) = Contents::read(&*self.storage, &is_hidden) {
-                let drafts = there.runs.iter().filter(|(_, run)| run.finished.is_none()).map(|(name, _)| name.clone());
-                let drafts: Vec<String> = drafts.collect();
-                if there.check_removal(String::new(), drafts.iter()).is_ok() {
-                    let _ = self.remove_runs(&there, &drafts);
+                // Each by itself: a worker may still write into one.
+                for (name, _) in there.runs.iter().filter(|(_, run)| run.finished.is_none()) {
+                    if there.check_removal(String::new(), [name].into_iter()).is_ok() {
+                        let _ = self.remove_runs(&there, std::slice::from_ref(name));
+                    }
                 }
             }
         }

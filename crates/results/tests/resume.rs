@@ -389,3 +389,38 @@ fn a_worker_that_is_late_stores_nothing() {
     assert_eq!(complete(&plan, &out, true).1, 1);
     assert_eq!(names(&out.join("runs")), ["p000-s1"]);
 }
+
+#[test]
+fn a_run_that_is_interrupted_alone_leaves_nothing() {
+    let out = folder("interrupted");
+    let plan = plan(&["workload.0.sizes.size=2GB", "measure.packets=[\"h0\"]", "measure.packets_limit=5KB"]);
+    let progress = Progress::new(plan.runs.len());
+    let entry = std::thread::scope(|scope| {
+        let made = scope.spawn(|| run_one(&plan, 0, &out.join("alone"), &progress));
+        while progress.events() == 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        progress.interrupt();
+        made.join().expect("it does not panic").expect("nothing fails")
+    });
+    assert_eq!((entry.status.as_str(), entry.events > 0), ("interrupted", true));
+    assert!(!out.join("alone").exists());
+    // At its limit on the wall it has results.
+    let progress = Progress::new(plan.runs.len()).with_limit(Some(Duration::ZERO));
+    let entry = run_one(&plan, 0, &out.join("alone"), &progress).expect("nothing fails");
+    assert_eq!((entry.status.as_str(), out.join("alone/run.json").is_file()), ("wall_limit", true));
+}
+
+#[test]
+fn a_draft_that_cannot_be_removed_keeps_no_other() {
+    let out = folder("stuck");
+    let how = Opening { resume: true, force: false, token: Some(".sweep-1".to_owned()) };
+    let plan = plan(&[]);
+    let book = Book::open(&plan, Arc::new(Directory::new(&out)), &how, &[]).expect("nothing is in the way");
+    for seed in 1..4 {
+        fs::create_dir(out.join(format!("runs/.p000-s{seed}.0a1b2c3d.part"))).expect("it is not there");
+    }
+    fs::write(out.join("runs/.p000-s2.0a1b2c3d.part/notes.txt"), "mine").expect("it can be written");
+    book.close().expect("it can be written");
+    assert_eq!(names(&out.join("runs")), [".p000-s2.0a1b2c3d.part"]);
+}

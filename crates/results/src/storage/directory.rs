@@ -19,7 +19,12 @@ impl Directory {
     }
 
     fn walk(&self, folder: &str, into: &dyn Fn(&str) -> bool, found: &mut Vec<Item>) -> io::Result<()> {
-        for entry in fs::read_dir(self.root.join(folder))? {
+        let entries = match fs::read_dir(self.root.join(folder)) {
+            // A worker has just renamed or removed it.
+            Err(e) if e.kind() == io::ErrorKind::NotFound && !folder.is_empty() => return Ok(()),
+            entries => entries?,
+        };
+        for entry in entries {
             let entry = entry?;
             let name = entry.file_name();
             let name = name.to_string_lossy();
@@ -132,5 +137,34 @@ impl Storage for Directory {
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         fs::rename(self.root.join(from), self.root.join(to))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An empty folder.
+    fn folder(name: &str) -> Directory {
+        let root = std::env::temp_dir().join(format!("anabranch-directory-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&root);
+        fs::create_dir_all(root.join("runs/.p000-s1.part")).expect("it can be made");
+        Directory::new(root)
+    }
+
+    #[test]
+    fn a_folder_that_goes_while_it_is_listed_is_empty() {
+        let here = folder("goes");
+        fs::create_dir(here.root.join("runs/p000-s2")).expect("it can be made");
+        let goes = |path: &str| {
+            if path.ends_with(".part") {
+                fs::remove_dir(here.root.join(path)).expect("it is there");
+            }
+            true
+        };
+        let mut found: Vec<String> =
+            here.list(&goes).expect("the others are there").into_iter().map(|item| item.path).collect();
+        found.sort();
+        assert_eq!(found, ["runs", "runs/.p000-s1.part", "runs/p000-s2"]);
     }
 }
