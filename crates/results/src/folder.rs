@@ -11,18 +11,18 @@
 //!   runs are in their places, the manifest tells only of those that are.
 
 use crate::contents::Contents;
-use crate::layout::{ENTRY, FABRIC, MANIFEST, OLD_DRAFTS, REPORT, RUNS, TABLES, draft_name, is_hidden, run_of};
+use crate::layout::{
+    ENTRY, FABRIC, MANIFEST, OLD_DRAFTS, REPORT, RUNS, TABLES, draft_name, is_hidden, is_token, run_of,
+};
 use crate::lock::LockObject;
 use crate::moves::{self, Move};
-use crate::storage::{Locking, Storage};
+use crate::storage::{Kind, Locking, Storage};
 use crate::{Manifest, Planned, RunEntry, StoreError};
 use serde_json::Value;
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::sync::Arc;
-
-/// What the names of files begin with by which workers know that they see the folder of their sweep.
-const TOKENS: &str = ".sweep-";
 
 /// How a folder is to be opened.
 #[derive(Clone, Debug, Default)]
@@ -77,6 +77,9 @@ impl Folder {
                 Lock::Object(LockObject::acquire(Arc::clone(&storage), token, &who, &manifest.command)?)
             }
         };
+        if storage.renames() {
+            remove_tokens(&*storage)?;
+        }
         // What was there before the lock may be another command's doing.
         let there = Contents::read(&*storage, &|_| true)?;
         there.check(shown.clone(), how.resume)?;
@@ -116,7 +119,6 @@ impl Folder {
         let stale = |name: &str| {
             name == REPORT
                 || (name == FABRIC && !how.resume)
-                || (name.starts_with(TOKENS) && self.storage.renames())
                 || drafts.iter().map(String::as_str).chain(OLD_DRAFTS).any(|draft| draft == name)
         };
         let names: Vec<String> = there.beside().filter(|name| stale(name)).cloned().collect();
@@ -201,7 +203,11 @@ impl Folder {
         for name in names {
             let inner = there.runs[name].folders.iter().map(|folder| format!("{RUNS}/{name}/{folder}"));
             for folder in inner.chain([format!("{RUNS}/{name}")]) {
-                self.storage.remove_folder(&folder).map_err(StoreError::write(self.storage.shown(&folder)))?;
+                match self.storage.remove_folder(&folder) {
+                    // A worker of an earlier sweep still writes there. Nobody else needs that name.
+                    Err(e) if e.kind() == io::ErrorKind::DirectoryNotEmpty && is_hidden(name) => {}
+                    removed => removed.map_err(StoreError::write(self.storage.shown(&folder)))?,
+                }
             }
         }
         Ok(())
@@ -297,6 +303,14 @@ impl Folder {
             Lock::System { .. } => Ok(()),
         }
     }
+}
+
+/// Ends earlier sweeps, whose commands are gone: their workers store no more runs where this one is about to look.
+fn remove_tokens(storage: &dyn Storage) -> Result<(), StoreError> {
+    let beside = storage.list(&|_| false).map_err(StoreError::read(storage.shown("")))?;
+    let tokens = beside.into_iter().filter(|item| item.kind == Kind::File && is_token(&item.path));
+    let tokens: Vec<String> = tokens.map(|item| item.path).collect();
+    storage.remove(&tokens).map_err(StoreError::write(storage.shown("")))
 }
 
 /// Gives an entry of the plan what is known of the run, under the name and point that it has in the plan. Decoder and

@@ -2,6 +2,7 @@
 //! killed, too.
 
 use crate::memory::{LOCK, Memory, State};
+use crate::resume::FIRST;
 use anabranch_results::{Folder, Manifest, Opening, Place, RunEntry, SCHEMA, Storage, StoreError};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -101,7 +102,7 @@ fn act(storage: &Arc<Memory>, command: Command) -> Result<(), StoreError> {
         sweep: serde_json::Map::new(),
         runs: plan.iter().enumerate().map(|(i, hash)| entry(i, hash, "interrupted")).collect(),
     };
-    let token = ".sweep-0".to_owned();
+    let token = FIRST.to_owned();
     let place: Arc<dyn Storage> = Arc::<Memory>::clone(storage);
     let how = Opening { resume: command.resume, force: command.force, token: shared.then(|| token.clone()) };
     let (folder, kept) = Folder::open(Arc::clone(&place), &how, &mut manifest, &json!({"nodes": [], "links": []}))?;
@@ -221,10 +222,11 @@ fn run(directory: bool, before: &State, command: Command) -> Option<Vec<State>> 
     let states = storage.whenever_killed();
     if let Err(error) = outcome {
         assert!(matches!(error, StoreError::Lost { .. }) && !command.force, "{command:?}: {error}\n{before:#?}");
-        let lock = |path: &String| path != LOCK;
-        let but_lock =
-            |state: &State| state.files.clone().into_iter().filter(|(path, _)| lock(path)).collect::<Vec<_>>();
-        assert_eq!(but_lock(&storage.end()), but_lock(before), "nothing is touched");
+        // But what other commands are known by that were killed.
+        let others = |path: &String| path != LOCK && path != FIRST;
+        let content =
+            |state: &State| state.files.clone().into_iter().filter(|(path, _)| others(path)).collect::<Vec<_>>();
+        assert_eq!(content(&storage.end()), content(before), "nothing is touched");
         return None;
     }
     check_complete(&storage.end(), command);
