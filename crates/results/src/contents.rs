@@ -4,7 +4,8 @@
 
 use crate::StoreError;
 use crate::layout::{
-    CAPTURES, ENTRY, FABRIC, MANIFEST, OLD_DRAFTS, REPORT, RUNS, TABLE_END, TABLES, is_hidden, is_of_run, run_of,
+    CAPTURES, ENTRY, FABRIC, MANIFEST, OLD_DRAFTS, REPORT, RUNS, TABLE_END, TABLES, draft_name, is_hidden, is_of_run,
+    run_of,
 };
 use crate::manifest::{Planned, RunEntry, is_final};
 use crate::storage::{Kind, Storage};
@@ -166,9 +167,9 @@ impl Contents {
         Ok(())
     }
 
-    /// Names beside the runs.
-    pub(crate) fn beside(&self) -> impl Iterator<Item = &String> {
-        self.beside.keys()
+    /// What is beside the runs, by name.
+    pub(crate) fn beside(&self) -> impl Iterator<Item = (&String, &Kind)> {
+        self.beside.iter()
     }
 
     /// Whether the files are those of an experiment: there are runs, or a manifest, a usual name elsewhere, too.
@@ -181,11 +182,12 @@ impl Contents {
     /// Hidden files, drafts and an empty `runs` are in nobody's way, nor is anything beside results, except where a result
     /// has to be written and, if runs are to be removed, in their folders.
     pub(crate) fn check(&self, folder: String, resume: bool) -> Result<(), StoreError> {
+        let (manifest, fabric) = (draft_name(MANIFEST), draft_name(FABRIC));
         let (found, why) = if self.is_ours() {
             let in_place = |&(name, kind): &(&String, &Kind)| match name.as_str() {
                 MANIFEST | FABRIC | REPORT => *kind == Kind::Folder,
                 RUNS => *kind != Kind::Folder,
-                _ => false,
+                name => *kind == Kind::Folder && (name == manifest || name == fabric),
             };
             let beside = self.beside.iter().find(in_place).map(|(name, _)| name.clone());
             let in_runs = || {
@@ -197,7 +199,9 @@ impl Contents {
         } else {
             let in_the_way = |&(name, kind): &(&String, &Kind)| {
                 let begun = name == RUNS && *kind == Kind::Folder && !self.others_in_runs;
-                !is_hidden(name) && !begun && !OLD_DRAFTS.contains(&name.as_str())
+                let draft = OLD_DRAFTS.contains(&name.as_str()) && *kind != Kind::Folder;
+                let blocked = *kind == Kind::Folder && (*name == manifest || *name == fabric);
+                blocked || (!is_hidden(name) && !begun && !draft)
             };
             (self.beside.iter().find(in_the_way).map(|(name, _)| name.clone()), "and it is no result folder")
         };

@@ -121,7 +121,8 @@ impl Folder {
                 || (name == FABRIC && !how.resume)
                 || drafts.iter().map(String::as_str).chain(OLD_DRAFTS).any(|draft| draft == name)
         };
-        let names: Vec<String> = there.beside().filter(|name| stale(name)).cloned().collect();
+        let names = there.beside().filter(|&(name, kind)| *kind != Kind::Folder && stale(name));
+        let names: Vec<String> = names.map(|(name, _)| name.clone()).collect();
         self.storage.remove(&names).map_err(StoreError::write(self.storage.shown("")))
     }
 

@@ -159,3 +159,31 @@ fn what_only_looks_like_a_name_of_ours_stays() {
     let refused = Place(Arc::new(Directory::new(&other))).check(false).expect_err("it is no result folder").to_string();
     assert!(refused.contains("holds 'run.part'"), "{refused}");
 }
+
+#[test]
+fn a_folder_with_the_name_of_a_file_of_ours_is_left_or_told() {
+    let out = folder("folders");
+    let plan = plan(&["repeat=1"]);
+    for name in ["manifest.part", FIRST] {
+        complete(&plan, &out, false);
+        fs::create_dir(out.join(name)).expect("it is not there");
+        assert_eq!(complete(&plan, &out, true).1, 1);
+        assert!(out.join(name).is_dir());
+    }
+    let place = Place(Arc::new(Directory::new(&out)));
+    for name in [".manifest.json.part", ".fabric.json.part"] {
+        for ours in [true, false] {
+            let (there, place) = if ours { (out.clone(), place.clone()) } else { elsewhere() };
+            fs::create_dir_all(there.join(name)).expect("it can be made");
+            let refused = place.check(true).expect_err("a file has to be written there").to_string();
+            assert!(refused.contains(&format!("holds '{name}', which is not part of an experiment")), "{refused}");
+            fs::remove_dir(there.join(name)).expect("it is there");
+        }
+    }
+}
+
+/// A folder that holds no results yet.
+fn elsewhere() -> (PathBuf, Place) {
+    let out = folder("no-results");
+    (out.clone(), Place(Arc::new(Directory::new(out))))
+}
