@@ -112,8 +112,11 @@ impl Storage for Directory {
         let path = self.root.join(file);
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let draft = path.with_file_name(draft_name(&name));
-        let written =
-            File::create(&draft).and_then(|mut file| file.write_all(content)).and_then(|()| fs::rename(&draft, &path));
+        // A link of that name, in a folder that somebody else has packed, may lead to any file.
+        let written = unless_missing(fs::remove_file(&draft))
+            .and_then(|()| File::create_new(&draft))
+            .and_then(|mut file| file.write_all(content))
+            .and_then(|()| fs::rename(&draft, &path));
         if written.is_err() {
             let _ = fs::remove_file(&draft);
         }
@@ -150,6 +153,19 @@ mod tests {
         let _ = fs::remove_dir_all(&root);
         fs::create_dir_all(root.join("runs/.p000-s1.part")).expect("it can be made");
         Directory::new(root)
+    }
+
+    #[test]
+    fn a_link_with_the_name_of_a_draft_is_not_followed() {
+        let here = folder("link");
+        let theirs = here.root.join("theirs");
+        fs::write(&theirs, "theirs").expect("it can be written");
+        std::os::unix::fs::symlink(&theirs, here.root.join("runs/.run.json.part")).expect("it can be made");
+        here.write("runs/run.json", b"ours").expect("it can be written");
+        assert_eq!(fs::read(&theirs).expect("it is there"), b"theirs");
+        let written = here.root.join("runs/run.json");
+        assert!(written.symlink_metadata().expect("it is there").is_file());
+        assert_eq!(fs::read(written).expect("it is there"), b"ours");
     }
 
     #[test]
