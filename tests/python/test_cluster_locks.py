@@ -247,8 +247,9 @@ def test_one_client_at_a_time_writes(bucket: str, tmp_path: Path) -> None:
     assert LOCK not in content(out)
 
 
+@pytest.mark.parametrize("knows", [True, False])
 def test_a_store_without_conditional_writes_is_locked_all_the_same(
-    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    knows: bool, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a.toml").write_text(SMALL)
     fs = type(store.fs)  # type: ignore[attr-defined]
@@ -259,7 +260,10 @@ def test_a_store_without_conditional_writes_is_locked_all_the_same(
             raise OSError(errno.ENOSYS, "not implemented")
         whole(self, path, value, mode=mode, **more)
 
-    monkeypatch.setattr(fs, "pipe_file", refuses)
+    def knows_none(self: object, path: str, value: bytes) -> None:
+        whole(self, path, value)
+
+    monkeypatch.setattr(fs, "pipe_file", refuses if knows else knows_none)
     first, second = destination(tmp_path / "a.toml", store), destination(tmp_path / "a.toml", store)
     first.open(["one"], resume=False)
     with pytest.raises(StoreError, match=r"\(one\)"):
@@ -267,6 +271,66 @@ def test_a_store_without_conditional_writes_is_locked_all_the_same(
     first.close()
     second.open(["two"], resume=False)
     second.close()
+
+
+def test_a_mistake_in_a_file_system_is_not_taken_for_a_missing_ability(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.toml").write_text(SMALL)
+    whole = type(store.fs).pipe_file  # type: ignore[attr-defined]
+
+    def mistaken(self: object, path: str, value: bytes, mode: str = "overwrite") -> None:
+        if mode == "create":
+            raise TypeError("'NoneType' object is not subscriptable")
+        whole(self, path, value)
+
+    monkeypatch.setattr(type(store.fs), "pipe_file", mistaken)  # type: ignore[attr-defined]
+    with pytest.raises(StoreError, match="TypeError: 'NoneType' object"):
+        destination(tmp_path / "a.toml", store).open(["a"], resume=False)
+    assert content(store) == {}
+
+
+def test_an_interruption_ends_the_command_whatever_was_going_on(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.toml").write_text(SMALL)
+    place = destination(tmp_path / "a.toml", store)
+    run, *_ = place.open(["a"], resume=False)
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    def record_failure() -> None:
+        place.record_failure(run, "it broke")
+
+    place._checked_at = -inf
+    for name, act in (("cat_file", place.check), ("pipe_file", record_failure)):
+        with monkeypatch.context() as here:
+            here.setattr(type(store.fs), name, interrupted)  # type: ignore[attr-defined]
+            with pytest.raises(KeyboardInterrupt):
+                act()
+    place.close()
+    assert LOCK not in content(store)
+
+
+def test_a_lock_that_could_not_be_removed_once_is_removed(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.toml").write_text(SMALL)
+    place = destination(tmp_path / "a.toml", store)
+    place.open(["a"], resume=False)
+    whole, tries = type(store.fs).rm, []  # type: ignore[attr-defined]
+
+    def rm(self: object, paths: list[str]) -> None:
+        tries.append(paths)
+        if len(tries) == 1:
+            raise TimeoutError("too many requests")
+        whole(self, paths)
+
+    monkeypatch.setattr(type(store.fs), "rm", rm)  # type: ignore[attr-defined]
+    with pytest.raises(StoreError, match="too many requests"):
+        place.close()
+    assert LOCK not in content(store)
 
 
 def test_an_entry_that_cannot_be_read_is_not_taken_for_a_missing_one(

@@ -19,7 +19,7 @@ const NAMED: usize = 3;
 #[derive(Debug)]
 pub(crate) struct Contents {
     /// By name, what is beside the runs. Where there are only objects, a folder is known by them.
-    beside: BTreeMap<String, Kind>,
+    pub(crate) beside: BTreeMap<String, Kind>,
     /// Something else than runs is in the folder of the runs, and can be seen.
     others_in_runs: bool,
     /// Folders of runs, by name.
@@ -67,7 +67,10 @@ impl Contents {
     /// What there is, looking into the folders of some runs, and which of these have finished.
     pub(crate) fn read(storage: &dyn Storage, wanted: &dyn Fn(&str) -> bool) -> Result<Self, StoreError> {
         let mut found = Self::list(storage, wanted)?;
-        found.read_entries(storage)?;
+        if !found.runs.is_empty() {
+            found.read_manifest(storage)?;
+            found.read_entries(storage)?;
+        }
         Ok(found)
     }
 
@@ -87,13 +90,20 @@ impl Contents {
         for item in items {
             found.sort_in(&item.path, item.kind, &wanted);
         }
-        if found.beside.get(MANIFEST) == Some(&Kind::File) {
+        if found.runs.is_empty() {
+            found.read_manifest(storage)?; // Runs would tell whose it is.
+        }
+        Ok(found)
+    }
+
+    fn read_manifest(&mut self, storage: &dyn Storage) -> Result<(), StoreError> {
+        if self.beside.get(MANIFEST) == Some(&Kind::File) {
             let read = storage.read(&[MANIFEST.to_owned()]).map_err(StoreError::read(storage.shown(MANIFEST)))?;
             let manifest =
                 read.into_iter().flatten().next().and_then(|text| serde_json::from_slice::<Value>(&text).ok());
-            found.manifest = manifest.filter(|m| m.get("anabranch_version").is_some() && m.get("runs").is_some());
+            self.manifest = manifest.filter(|m| m.get("anabranch_version").is_some() && m.get("runs").is_some());
         }
-        Ok(found)
+        Ok(())
     }
 
     /// Puts a path in its place.
@@ -165,11 +175,6 @@ impl Contents {
             run.entry = entry;
         }
         Ok(())
-    }
-
-    /// What is beside the runs, by name.
-    pub(crate) fn beside(&self) -> impl Iterator<Item = (&String, &Kind)> {
-        self.beside.iter()
     }
 
     /// Whether the files are those of an experiment: there are runs, or a manifest, a usual name elsewhere, too.

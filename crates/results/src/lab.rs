@@ -80,8 +80,7 @@ pub fn run(plan: &Plan, request: &Request<'_>, progress: &Progress) -> Result<Ma
                 let _ = draft.remove();
                 return Err(error.into());
             }
-            book.enter(i, entry);
-            Ok(())
+            Ok(book.enter(i, entry)?)
         },
     );
     let closed = book.close();
@@ -209,24 +208,38 @@ impl Book {
     }
 
     /// Notes that a run has ended with an error, and has no results.
-    pub fn fail(&self, plan: &Plan, i: usize, message: String) {
+    ///
+    /// # Errors
+    /// As [`enter`](Self::enter).
+    pub fn fail(&self, plan: &Plan, i: usize, message: String) -> Result<(), StoreError> {
         self.enter(
             i,
             RunEntry { status: FAILED.to_owned(), message: Some(message), ..RunEntry::not_run(&plan.runs[i]) },
-        );
+        )
     }
 
     /// Notes that a run has ended. The manifest, which lists all runs, is written each time that a 32nd part of them is
     /// new, so that all writing together stays proportional to the runs. What it does not tell yet, `run.json` does. If it
     /// cannot be written, the next run that ends tries it again.
-    pub fn enter(&self, i: usize, entry: RunEntry) {
+    ///
+    /// # Errors
+    /// If the manifest was being written, or what the run was before removed, and that was interrupted.
+    pub fn enter(&self, i: usize, entry: RunEntry) -> Result<(), StoreError> {
+        if entry.is_final() {
+            self.folder.replaced(&entry.run)?;
+        }
         let mut state = self.lock();
         state.manifest.runs[i] = entry;
         state.ended[i] = true;
         state.unwritten += 1;
-        if state.unwritten > state.ended.len() / 32 && self.folder.write_manifest(&state.manifest).is_ok() {
-            state.unwritten = 0;
+        if state.unwritten > state.ended.len() / 32 {
+            match self.folder.write_manifest(&state.manifest) {
+                Ok(()) => state.unwritten = 0,
+                Err(error) if error.is_interruption() => return Err(error),
+                Err(_) => {}
+            }
         }
+        Ok(())
     }
 
     /// Checks that no other client writes there.

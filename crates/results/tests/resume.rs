@@ -329,7 +329,7 @@ fn runs_that_fail_elsewhere_are_told_in_the_manifest() {
     let mut missing = book.missing(&plan).expect("all can be run");
     missing.sort_unstable();
     assert_eq!(missing, [1, 2]);
-    book.fail(&plan, 1, "it broke".to_owned());
+    book.fail(&plan, 1, "it broke".to_owned()).expect("nobody interrupts it");
     let told = book.close().expect("the manifest can be written");
     let statuses: Vec<&str> = told.runs.iter().map(|run| run.status.as_str()).collect();
     assert_eq!(statuses, ["complete", "failed", "interrupted"]);
@@ -350,6 +350,10 @@ fn runs_of_versions_that_wrote_no_entries_are_known_by_the_manifest() {
     complete(&plan(&[]), &out, false);
     without_entries(&out);
     assert_eq!(complete(&plan(&[]), &out, true).1, 3, "they are kept");
+    for overrides in [&["transport.scdp.initial_window=9"][..], &[]] {
+        without_entries(&out);
+        assert_eq!(complete(&plan(overrides), &out, false).1, 0, "or replaced");
+    }
     without_entries(&out);
     // Another plan does not need the names of two of them: they wait, and are known still.
     let how = Opening { resume: true, force: false, token: None };

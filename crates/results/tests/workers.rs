@@ -156,7 +156,10 @@ fn what_only_looks_like_a_name_of_ours_stays() {
     let other = folder("download");
     fs::create_dir_all(&other).expect("it can be made");
     fs::write(other.join("run.part"), "mine").expect("it can be written");
-    let refused = Place(Arc::new(Directory::new(&other))).check(false).expect_err("it is no result folder").to_string();
+    let refused = Place(Arc::new(Directory::new(&other)))
+        .check(&[], false, false)
+        .expect_err("it is no result folder")
+        .to_string();
     assert!(refused.contains("holds 'run.part'"), "{refused}");
 }
 
@@ -175,7 +178,7 @@ fn a_folder_with_the_name_of_a_file_of_ours_is_left_or_told() {
         for ours in [true, false] {
             let (there, place) = if ours { (out.clone(), place.clone()) } else { elsewhere() };
             fs::create_dir_all(there.join(name)).expect("it can be made");
-            let refused = place.check(true).expect_err("a file has to be written there").to_string();
+            let refused = place.check(&[], true, false).expect_err("a file has to be written there").to_string();
             assert!(refused.contains(&format!("holds '{name}', which is not part of an experiment")), "{refused}");
             fs::remove_dir(there.join(name)).expect("it is there");
         }

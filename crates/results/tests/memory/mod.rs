@@ -149,7 +149,7 @@ impl Storage for Memory {
     }
 
     fn make(&self) -> io::Result<()> {
-        let missing = self.directory && !self.look()?.folders.contains("runs");
+        let missing = !self.look()?.folders.contains("runs");
         if missing { self.make_folder("runs") } else { Ok(()) }
     }
 
