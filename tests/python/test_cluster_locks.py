@@ -23,6 +23,8 @@ from anabranch.errors import AnabranchError, ClusterError, StoreError, Supersede
 from anabranch.running import outputs
 from anabranch.running.cluster import work
 from anabranch.running.cluster.destination import Destination
+from anabranch.running.objects import Objects
+from anabranch.running.plan import plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -387,6 +389,27 @@ def test_an_entry_that_cannot_be_deleted_keeps_its_tables(
     with pytest.raises(StoreError, match=r"p000-s1/run\.json: cannot be deleted"):
         destination(tmp_path / "a.toml", store).open(["a"], resume=False)
     assert {name for name in content(store) if "/p000-s1/" in name and name.endswith(".parquet")}
+
+
+def test_a_store_is_listed_once_by_who_asks_and_once_by_who_opens_it(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.toml").write_text(SMALL)
+    fill(tmp_path / "a.toml", store, tmp_path)
+    whole, listed = Objects.find, []
+
+    def find(self: Objects, below: str = "") -> list[str]:
+        listed.append(below)
+        return whole(self, below)
+
+    monkeypatch.setattr(Objects, "find", find)
+    planned = plan(tmp_path / "a.toml", ()).runs
+    assert set(outputs.check(store, planned, resume=False, force=False).values()) == {run.hash for run in planned}
+    assert listed == [""]
+    place = destination(tmp_path / "a.toml", store)
+    assert place.open(["a"], resume=True) == []
+    assert listed == ["", ""]
+    place.close()
 
 
 def test_urls_that_would_be_patterns_are_refused() -> None:

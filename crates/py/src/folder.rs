@@ -94,7 +94,7 @@ impl Storage for Objects {
     }
 
     fn copy(&self, pairs: &[(String, String)]) -> io::Result<()> {
-        self.tell("copy", (pairs,))
+        if pairs.is_empty() { Ok(()) } else { self.tell("copy", (pairs,)) }
     }
 
     fn upload(&self, local: &Path, file: &str) -> io::Result<()> {

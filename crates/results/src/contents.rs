@@ -33,8 +33,6 @@ pub(crate) struct Contents {
 pub(crate) struct RunFolder {
     /// Its files, relative to it.
     pub(crate) files: Vec<String>,
-    /// Folders in it.
-    pub(crate) folders: Vec<String>,
     /// What is no part of a run: a path in it, empty for itself.
     foreign: Option<String>,
     /// Its entry as it is stored, or as the manifest has it if it has none of its own, as runs of earlier versions.
@@ -128,10 +126,7 @@ impl Contents {
                 run.files.push(file.to_owned());
                 !is_of_run(file)
             }
-            (Some(file), Kind::Folder) => {
-                run.folders.push(file.to_owned());
-                file != CAPTURES
-            }
+            (Some(file), Kind::Folder) => file != CAPTURES,
             (Some(_), Kind::Other) => true,
         };
         if foreign {

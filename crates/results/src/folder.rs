@@ -13,7 +13,9 @@
 
 use crate::contents::{Contents, RunFolder};
 use crate::homes::Homes;
-use crate::layout::{ENTRY, FABRIC, MANIFEST, OLD_DRAFTS, REPORT, RUNS, TABLES, draft_name, is_hidden, is_token};
+use crate::layout::{
+    CAPTURES, ENTRY, FABRIC, MANIFEST, OLD_DRAFTS, REPORT, RUNS, TABLES, draft_name, is_hidden, is_token,
+};
 use crate::lock::LockObject;
 use crate::moves::{self, Move};
 use crate::storage::{Kind, Locking, Storage};
@@ -155,61 +157,66 @@ impl Folder {
         self.write_json(FABRIC, fabric)
     }
 
-    /// Gives kept runs the names and entries that they have in the plan, and lets those step aside that it makes again.
-    /// Returns whether any kept run had another name.
+    /// Lets those runs step aside that the plan makes again, and gives kept ones the names and entries that they have in it.
+    /// Returns whether any of these had another name.
     fn put_in_place(&self, manifest: &mut Manifest, there: &Contents, homes: &Homes) -> Result<bool, StoreError> {
-        // Of a kept run also its number.
-        let aside = homes.again.values().map(|(home, aside)| (home.clone(), (aside.clone(), None)));
-        let mut targets: BTreeMap<String, (String, Option<usize>)> = aside.collect();
+        let aside = homes.again.values().filter(|(home, aside)| home != aside);
+        let aside: Vec<_> = aside.map(|(home, aside)| (home.as_str(), aside.as_str(), &there.runs[home])).collect();
+        self.move_runs(&aside)?;
+        let mut targets = BTreeMap::new();
         for (i, (entry, home)) in manifest.runs.iter_mut().zip(&homes.kept).enumerate() {
             match home {
                 Some(home) if *home == entry.run => self.write_entry(entry, there.runs[home].stored.as_deref())?,
                 Some(home) => {
                     adopt(entry, there.runs[home].entry());
-                    targets.insert(home.clone(), (entry.run.clone(), Some(i)));
+                    targets.insert(home.clone(), (entry.run.clone(), i));
                 }
                 None => {}
             }
         }
         let names: BTreeMap<String, String> =
-            targets.iter().map(|(home, (name, _))| (home.clone(), name.clone())).collect();
-        let taken: BTreeSet<String> = there.runs.keys().chain(names.values()).cloned().collect();
+            targets.iter().map(|(home, (run, _))| (home.clone(), run.clone())).collect();
+        let aside = homes.again.values().map(|(_, aside)| aside);
+        let taken: BTreeSet<String> = there.runs.keys().chain(names.values()).chain(aside).cloned().collect();
         // Where the run is now that had a folder at first.
         let mut places: BTreeMap<String, String> = targets.keys().map(|home| (home.clone(), home.clone())).collect();
         for Move { from, to } in moves::order(names, &taken) {
             let first = places.remove(&from).unwrap_or_else(|| from.clone());
-            let run = &there.runs[&first];
-            self.move_run(&from, &to, run)?;
-            match &targets[&first] {
-                (name, Some(i)) if *name == to => self.write_entry(&manifest.runs[*i], run.stored.as_deref())?,
-                _ => {}
+            let (run, (name, i)) = (&there.runs[&first], &targets[&first]);
+            self.move_runs(&[(&from, &to, run)])?;
+            if to == *name {
+                self.write_entry(&manifest.runs[*i], run.stored.as_deref())?;
             }
             places.insert(to, first);
         }
-        Ok(targets.values().any(|(_, kept)| kept.is_some()))
+        Ok(!targets.is_empty())
     }
 
-    /// Gives a run's folder another name.
-    fn move_run(&self, from: &str, to: &str, run: &RunFolder) -> Result<(), StoreError> {
-        let failed = || StoreError::write(self.storage.shown(&format!("{RUNS}/{from}")));
+    /// Gives the folders of runs other names, which are free: from, to.
+    fn move_runs(&self, runs: &[(&str, &str, &RunFolder)]) -> Result<(), StoreError> {
         if self.storage.renames() {
-            return self.storage.rename(&format!("{RUNS}/{from}"), &format!("{RUNS}/{to}")).map_err(failed());
+            return runs.iter().try_for_each(|(from, to, _)| {
+                let (from, to) = (format!("{RUNS}/{from}"), format!("{RUNS}/{to}"));
+                self.storage.rename(&from, &to).map_err(StoreError::write(self.storage.shown(&from)))
+            });
         }
-        for entry in [false, true] {
-            let files = run.files.iter().filter(|file| (*file == ENTRY) == entry);
-            let pairs: Vec<_> =
-                files.map(|file| (format!("{RUNS}/{from}/{file}"), format!("{RUNS}/{to}/{file}"))).collect();
-            self.storage.copy(&pairs).map_err(failed())?;
+        for entries in [false, true] {
+            let files = runs.iter().flat_map(|(from, to, run)| run.files.iter().map(move |file| (from, to, file)));
+            let files = files.filter(|(_, _, file)| (*file == ENTRY) == entries);
+            let pairs: Vec<_> = files
+                .map(|(from, to, file)| (format!("{RUNS}/{from}/{file}"), format!("{RUNS}/{to}/{file}")))
+                .collect();
+            self.storage.copy(&pairs).map_err(StoreError::write(self.storage.shown(RUNS)))?;
         }
-        self.remove_files(&[(from, run)])
+        let left: Vec<_> = runs.iter().map(|(from, _, run)| (*from, *run)).collect();
+        self.remove_files(&left)
     }
 
     /// Removes the folders of runs, which hold nothing else.
     fn remove_runs(&self, runs: &[(&str, &RunFolder)]) -> Result<(), StoreError> {
         self.remove_files(runs)?;
-        for (name, run) in runs {
-            let inner = run.folders.iter().map(|folder| format!("{RUNS}/{name}/{folder}"));
-            for folder in inner.chain([format!("{RUNS}/{name}")]) {
+        for (name, _) in runs {
+            for folder in [format!("{RUNS}/{name}/{CAPTURES}"), format!("{RUNS}/{name}")] {
                 match self.storage.remove_folder(&folder) {
                     // A worker of an earlier sweep still writes there. Nobody else needs that name.
                     Err(e) if e.kind() == io::ErrorKind::DirectoryNotEmpty && is_hidden(name) => {}

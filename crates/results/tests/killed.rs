@@ -34,7 +34,7 @@ const COMMANDS: [Command; 7] = [
     command(&["x", "b", "y", "c", "a"], true, false),
     command(&["b", "a", "x"], true, true),
     command(&["c"], true, true),
-    command(&["c", "x", "b", "a"], false, false),
+    command(&["c", "b", "a"], false, false),
     command(&["x", "y"], false, true),
     command(&["x", "y"], true, false),
 ];

@@ -162,6 +162,7 @@ fn without_resume_everything_is_run() {
     let out = folder("anew");
     complete(&plan(&[]), &out, false);
     assert_eq!(complete(&plan(&[]), &out, false).1, 0);
+    assert_eq!(names(&out.join("runs")), ["p000-s1", "p000-s2", "p000-s3"]);
 }
 
 /// Names below a folder, with drafts, in order.

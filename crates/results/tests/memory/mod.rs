@@ -211,7 +211,7 @@ impl Storage for Memory {
     }
 
     fn remove_folder(&self, folder: &str) -> io::Result<()> {
-        if self.directory {
+        if self.directory && self.look()?.folders.contains(folder) {
             let mut state = self.change()?;
             let inside = |path: &String| path.starts_with(&format!("{folder}/"));
             assert!(!state.files.keys().any(inside) && !state.folders.iter().any(inside), "{folder} is not empty");
