@@ -48,7 +48,8 @@ class LockLostError(FolderError):
 class Objects(Protocol):
     """The calls to an object store, whose paths are relative to the folder: `anabranch.running.objects.Objects`."""
 
-    def shown(self, name: str, /) -> str: ...
+    @property
+    def url(self) -> str: ...
     def who(self) -> tuple[str, str, str]: ...
     def find(self) -> list[str]: ...
     def read(self, names: list[str], /) -> list[bytes | None]: ...
@@ -66,17 +67,15 @@ class Folder:
     """
 
     def __new__(cls, storage: str | Objects, /) -> Self: ...
-    def check(self, resume: bool, /) -> None:
-        """Check that results may be written there: there is nothing, or a result folder."""
+    def check(self, plan: str, resume: bool, force: bool, /) -> dict[str, str]:
+        """Check that the runs of a plan, JSON ``[{"run", "point", "seed", "hash"}]``, may be made there.
+
+        There is nothing, or a result folder that loses no finished run by it, unless `force` allows that. Returns the
+        finished runs, as `finished` does.
+        """
 
     def finished(self) -> dict[str, str]:
         """Return the finished runs: name to hash, empty where it is not known."""
-
-    def guard(self, plan: str, resume: bool, /) -> None:
-        """Check that no finished run would be lost if the runs of a plan were made there.
-
-        `plan` is JSON ``[{"run", "point", "seed", "hash"}]``.
-        """
 
     def stored(self, run: str, known: str, /) -> str | None:
         """Return the entry of a run that a worker stored: with the known hash, finished or at its wall-clock limit."""
@@ -84,7 +83,8 @@ class Folder:
     def publish(self, draft: Path, run: str, known: str, token: str | None, /) -> str:
         """Store a complete run; returns its entry. With a worker's token, only as long as its sweep has the folder.
 
-        In a directory, the draft is beside the run's place. If the same run is there already, that one stays.
+        In a directory, the draft is beside the run's place; if the same run is there already, that one stays. An object
+        is replaced.
         """
 
 @final
@@ -101,7 +101,8 @@ class Sweep:
     def run_one(self, run: str, folder: str, progress: Callable[[str], bool] | None, /) -> str:
         """Make one run in a folder of its own, which holds what ``runs/RUN`` of a result folder does.
 
-        Returns the run's entry as JSON. `progress` is as for `run`. If this raises, nothing is left.
+        Returns the run's entry as JSON. `progress` is as for `run`. If this raises, nothing is left, nor if `progress`
+        interrupted the run.
         """
 
     def open(self, storage: str | Objects, command: list[str], resume: bool, force: bool, token: str, /) -> list[str]:

@@ -121,11 +121,9 @@ class StandIn(ModuleType):
         from pathlib import Path
 
         folder = self.Folder(options["out"])
-        folder.check(options["resume"])
-        if not options["force"]:
-            planned = json.loads(self.plan(path, overrides, options["seeds"]))["runs"]
-            folder.guard(json.dumps(planned), options["resume"])
-            self.calls.pop()
+        planned = json.loads(self.plan(path, overrides, options["seeds"]))["runs"]
+        folder.check(json.dumps(planned), options["resume"], options["force"])
+        self.calls.pop()
         self.calls.append(("run", path, overrides, options))
         if self.during:
             self.during(progress)

@@ -23,6 +23,8 @@ from anabranch.errors import AnabranchError, ClusterError, StoreError, Supersede
 from anabranch.running import outputs
 from anabranch.running.cluster import work
 from anabranch.running.cluster.destination import Destination
+from anabranch.running.objects import Objects
+from anabranch.running.plan import plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -247,8 +249,9 @@ def test_one_client_at_a_time_writes(bucket: str, tmp_path: Path) -> None:
     assert LOCK not in content(out)
 
 
+@pytest.mark.parametrize("knows", [True, False])
 def test_a_store_without_conditional_writes_is_locked_all_the_same(
-    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    knows: bool, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a.toml").write_text(SMALL)
     fs = type(store.fs)  # type: ignore[attr-defined]
@@ -259,7 +262,10 @@ def test_a_store_without_conditional_writes_is_locked_all_the_same(
             raise OSError(errno.ENOSYS, "not implemented")
         whole(self, path, value, mode=mode, **more)
 
-    monkeypatch.setattr(fs, "pipe_file", refuses)
+    def knows_none(self: object, path: str, value: bytes) -> None:
+        whole(self, path, value)
+
+    monkeypatch.setattr(fs, "pipe_file", refuses if knows else knows_none)
     first, second = destination(tmp_path / "a.toml", store), destination(tmp_path / "a.toml", store)
     first.open(["one"], resume=False)
     with pytest.raises(StoreError, match=r"\(one\)"):
@@ -267,6 +273,66 @@ def test_a_store_without_conditional_writes_is_locked_all_the_same(
     first.close()
     second.open(["two"], resume=False)
     second.close()
+
+
+def test_a_mistake_in_a_file_system_is_not_taken_for_a_missing_ability(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.toml").write_text(SMALL)
+    whole = type(store.fs).pipe_file  # type: ignore[attr-defined]
+
+    def mistaken(self: object, path: str, value: bytes, mode: str = "overwrite") -> None:
+        if mode == "create":
+            raise TypeError("'NoneType' object is not subscriptable")
+        whole(self, path, value)
+
+    monkeypatch.setattr(type(store.fs), "pipe_file", mistaken)  # type: ignore[attr-defined]
+    with pytest.raises(StoreError, match="TypeError: 'NoneType' object"):
+        destination(tmp_path / "a.toml", store).open(["a"], resume=False)
+    assert content(store) == {}
+
+
+def test_an_interruption_ends_the_command_whatever_was_going_on(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.toml").write_text(SMALL)
+    place = destination(tmp_path / "a.toml", store)
+    run, *_ = place.open(["a"], resume=False)
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    def record_failure() -> None:
+        place.record_failure(run, "it broke")
+
+    place._checked_at = -inf
+    for name, act in (("cat_file", place.check), ("pipe_file", record_failure)):
+        with monkeypatch.context() as here:
+            here.setattr(type(store.fs), name, interrupted)  # type: ignore[attr-defined]
+            with pytest.raises(KeyboardInterrupt):
+                act()
+    place.close()
+    assert LOCK not in content(store)
+
+
+def test_a_lock_that_could_not_be_removed_once_is_removed(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.toml").write_text(SMALL)
+    place = destination(tmp_path / "a.toml", store)
+    place.open(["a"], resume=False)
+    whole, tries = type(store.fs).rm, []  # type: ignore[attr-defined]
+
+    def rm(self: object, paths: list[str]) -> None:
+        tries.append(paths)
+        if len(tries) == 1:
+            raise TimeoutError("too many requests")
+        whole(self, paths)
+
+    monkeypatch.setattr(type(store.fs), "rm", rm)  # type: ignore[attr-defined]
+    with pytest.raises(StoreError, match="too many requests"):
+        place.close()
+    assert LOCK not in content(store)
 
 
 def test_an_entry_that_cannot_be_read_is_not_taken_for_a_missing_one(
@@ -325,6 +391,27 @@ def test_an_entry_that_cannot_be_deleted_keeps_its_tables(
     assert {name for name in content(store) if "/p000-s1/" in name and name.endswith(".parquet")}
 
 
+def test_a_store_is_listed_once_by_who_asks_and_once_by_who_opens_it(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.toml").write_text(SMALL)
+    fill(tmp_path / "a.toml", store, tmp_path)
+    whole, listed = Objects.find, []
+
+    def find(self: Objects, below: str = "") -> list[str]:
+        listed.append(below)
+        return whole(self, below)
+
+    monkeypatch.setattr(Objects, "find", find)
+    planned = plan(tmp_path / "a.toml", ()).runs
+    assert set(outputs.check(store, planned, resume=False, force=False).values()) == {run.hash for run in planned}
+    assert listed == [""]
+    place = destination(tmp_path / "a.toml", store)
+    assert place.open(["a"], resume=True) == []
+    assert listed == ["", ""]
+    place.close()
+
+
 def test_urls_that_would_be_patterns_are_refused() -> None:
     with pytest.raises(AnabranchError, match=r"s3://bucket/a\[1\]: a URL with one of"):
         places.place("s3://bucket/a[1]")
@@ -340,6 +427,28 @@ def test_a_worker_whose_client_is_gone_uploads_nothing(store: Path, tmp_path: Pa
         work._run_and_store(place.sweep, request, tmp_path, lambda _: True)
     assert content(store) == before
     place.close()
+
+
+def test_a_worker_whose_client_is_gone_leaves_its_run_to_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.toml").write_text(SMALL)
+    first, second = destination(tmp_path / "a.toml", tmp_path / "r"), destination(tmp_path / "a.toml", tmp_path / "r")
+    run, *others = first.open(["a"], resume=False)
+    request = work.RunRequest(run, first.sweep.hash(run), first.name, first.token, "", core.identity(), 0)
+    whole = core.Folder.publish
+
+    def publish(self: core.Folder, draft: Path, run: str, known: str, token: str | None) -> str:
+        first.close()
+        return whole(self, draft, run, known, token)
+
+    with monkeypatch.context() as here:
+        here.setattr(core.Folder, "publish", publish)
+        with pytest.raises(SupersededError, match="no longer locked by this sweep"):
+            work._run_and_store(first.sweep, request, tmp_path, lambda _: True)
+    assert sorted(second.open(["b"], resume=True)) == sorted(others)
+    second.close()
+    assert outputs.folder(tmp_path / "r").finished() == {run: request.hash}
 
 
 def test_a_worker_stops_in_the_middle_when_another_client_takes_the_lock(

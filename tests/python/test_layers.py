@@ -94,7 +94,7 @@ LAYERS = {
         error layout tables
         manifest storage
         captures contents moves
-        lock
+        homes lock
         folder
         draft place
         lab

@@ -2,7 +2,7 @@
 
 use anabranch_results::storage::{Item, Kind, Locking, Who};
 use anabranch_results::{Directory, Place, Planned, Storage, StoreError};
-use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::exceptions::{PyException, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::io;
@@ -22,18 +22,26 @@ pyo3::create_exception!(_core, LockLostError, FolderError, "The lock of an objec
 
 /// An object store: a Python object with the methods of `anabranch.running.objects.Objects`.
 #[derive(Debug)]
-struct Objects(Py<PyAny>);
+struct Objects {
+    calls: Py<PyAny>,
+    /// Its URL.
+    url: String,
+}
 
 impl Objects {
-    /// Calls a method. What it raises is kept as it is.
+    /// Calls a method. What it raises is kept as it is; what is no error, as a `KeyboardInterrupt`, is an interruption.
     fn call<T>(
         &self,
         method: &str,
         arguments: impl for<'py> pyo3::call::PyCallArgs<'py>,
         read: impl FnOnce(Bound<'_, PyAny>) -> PyResult<T>,
     ) -> io::Result<T> {
-        Python::attach(|py| read(self.0.bind(py).call_method1(method, arguments)?))
-            .map_err(|e: PyErr| io::Error::other(e))
+        Python::attach(|py| {
+            self.calls.bind(py).call_method1(method, arguments).and_then(read).map_err(|raised| {
+                let error = raised.is_instance_of::<PyException>(py);
+                io::Error::new(if error { io::ErrorKind::Other } else { io::ErrorKind::Interrupted }, raised)
+            })
+        })
     }
 
     fn tell(&self, method: &str, arguments: impl for<'py> pyo3::call::PyCallArgs<'py>) -> io::Result<()> {
@@ -43,15 +51,11 @@ impl Objects {
 
 impl Storage for Objects {
     fn shown(&self, path: &str) -> String {
-        self.call("shown", (path,), |shown| shown.extract()).unwrap_or_else(|_| path.to_owned())
+        if path.is_empty() { self.url.clone() } else { format!("{}/{path}", self.url) }
     }
 
     fn renames(&self) -> bool {
         false
-    }
-
-    fn make(&self) -> io::Result<()> {
-        Ok(())
     }
 
     fn lock(&self) -> io::Result<Locking> {
@@ -90,7 +94,7 @@ impl Storage for Objects {
     }
 
     fn copy(&self, pairs: &[(String, String)]) -> io::Result<()> {
-        self.tell("copy", (pairs,))
+        if pairs.is_empty() { Ok(()) } else { self.tell("copy", (pairs,)) }
     }
 
     fn upload(&self, local: &Path, file: &str) -> io::Result<()> {
@@ -99,11 +103,11 @@ impl Storage for Objects {
 }
 
 /// A folder of this machine by its path, or an object store by what makes its calls.
-pub(crate) fn storage(place: Bound<'_, PyAny>) -> Arc<dyn Storage> {
-    match place.extract::<PathBuf>() {
+pub(crate) fn storage(place: Bound<'_, PyAny>) -> PyResult<Arc<dyn Storage>> {
+    Ok(match place.extract::<PathBuf>() {
         Ok(path) => Arc::new(Directory::new(path)),
-        Err(_) => Arc::new(Objects(place.unbind())),
-    }
+        Err(_) => Arc::new(Objects { url: place.getattr("url")?.extract()?, calls: place.unbind() }),
+    })
 }
 
 /// The Python exception of an error: what Python raised below, if it did.
@@ -128,25 +132,20 @@ pub(crate) struct Folder(Place);
 #[pymethods]
 impl Folder {
     #[new]
-    fn new(place: Bound<'_, PyAny>) -> Self {
-        Self(Place(storage(place)))
+    fn new(place: Bound<'_, PyAny>) -> PyResult<Self> {
+        Ok(Self(Place(storage(place)?)))
     }
 
-    /// Checks that results may be written there.
-    fn check(&self, py: Python<'_>, resume: bool) -> PyResult<()> {
-        py.detach(|| self.0.check(resume)).map_err(to_python)
+    /// Checks that the runs of a plan, as JSON, may be made there; returns the finished runs.
+    fn check(&self, py: Python<'_>, plan: &str, resume: bool, force: bool) -> PyResult<BTreeMap<String, String>> {
+        let plan: Vec<Planned> =
+            serde_json::from_str(plan).map_err(|e| PyValueError::new_err(format!("not the runs of a plan: {e}")))?;
+        py.detach(|| self.0.check(&plan, resume, force)).map_err(to_python)
     }
 
     /// The finished runs: name to hash, empty where it is not known.
     fn finished(&self, py: Python<'_>) -> PyResult<BTreeMap<String, String>> {
         py.detach(|| self.0.finished()).map_err(to_python)
-    }
-
-    /// Checks that no finished run would be lost if the runs of a plan, as JSON, were made there.
-    fn guard(&self, py: Python<'_>, plan: &str, resume: bool) -> PyResult<()> {
-        let plan: Vec<Planned> =
-            serde_json::from_str(plan).map_err(|e| PyValueError::new_err(format!("not the runs of a plan: {e}")))?;
-        py.detach(|| self.0.guard(&plan, resume)).map_err(to_python)
     }
 
     /// The entry of a run that a worker stored.

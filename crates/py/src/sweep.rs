@@ -86,7 +86,7 @@ impl Sweep {
         force: bool,
         token: String,
     ) -> PyResult<Vec<String>> {
-        let storage = storage(place);
+        let storage = storage(place)?;
         py.detach(|| {
             let how = Opening { resume, force, token: Some(token) };
             let book = Book::open(&self.plan, storage, &how, &command).map_err(to_python)?;
@@ -101,19 +101,13 @@ impl Sweep {
         let entry: RunEntry =
             serde_json::from_str(text).map_err(|e| PyValueError::new_err(format!("not the entry of a run: {e}")))?;
         let i = self.number(&entry.run)?;
-        self.with_book(py, |book| {
-            book.enter(i, entry);
-            Ok(())
-        })
+        self.with_book(py, |book| book.enter(i, entry))
     }
 
     /// Notes in the manifest that a run failed.
     fn fail(&self, py: Python<'_>, run: &str, message: String) -> PyResult<()> {
         let i = self.number(run)?;
-        self.with_book(py, |book| {
-            book.fail(&self.plan, i, message);
-            Ok(())
-        })
+        self.with_book(py, |book| book.fail(&self.plan, i, message))
     }
 
     /// Checks that no other client writes to an object store.

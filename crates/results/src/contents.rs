@@ -4,7 +4,8 @@
 
 use crate::StoreError;
 use crate::layout::{
-    CAPTURES, ENTRY, FABRIC, MANIFEST, OLD_DRAFTS, REPORT, RUNS, TABLE_END, TABLES, is_hidden, is_of_run, run_of,
+    CAPTURES, ENTRY, FABRIC, MANIFEST, OLD_DRAFTS, REPORT, RUNS, TABLE_END, TABLES, draft_name, is_hidden, is_of_run,
+    run_of,
 };
 use crate::manifest::{Planned, RunEntry, is_final};
 use crate::storage::{Kind, Storage};
@@ -18,7 +19,7 @@ const NAMED: usize = 3;
 #[derive(Debug)]
 pub(crate) struct Contents {
     /// By name, what is beside the runs. Where there are only objects, a folder is known by them.
-    beside: BTreeMap<String, Kind>,
+    pub(crate) beside: BTreeMap<String, Kind>,
     /// Something else than runs is in the folder of the runs, and can be seen.
     others_in_runs: bool,
     /// Folders of runs, by name.
@@ -32,8 +33,6 @@ pub(crate) struct Contents {
 pub(crate) struct RunFolder {
     /// Its files, relative to it.
     pub(crate) files: Vec<String>,
-    /// Folders in it.
-    pub(crate) folders: Vec<String>,
     /// What is no part of a run: a path in it, empty for itself.
     foreign: Option<String>,
     /// Its entry as it is stored, or as the manifest has it if it has none of its own, as runs of earlier versions.
@@ -66,7 +65,10 @@ impl Contents {
     /// What there is, looking into the folders of some runs, and which of these have finished.
     pub(crate) fn read(storage: &dyn Storage, wanted: &dyn Fn(&str) -> bool) -> Result<Self, StoreError> {
         let mut found = Self::list(storage, wanted)?;
-        found.read_entries(storage)?;
+        if !found.runs.is_empty() {
+            found.read_manifest(storage)?;
+            found.read_entries(storage)?;
+        }
         Ok(found)
     }
 
@@ -86,13 +88,20 @@ impl Contents {
         for item in items {
             found.sort_in(&item.path, item.kind, &wanted);
         }
-        if found.beside.get(MANIFEST) == Some(&Kind::File) {
+        if found.runs.is_empty() {
+            found.read_manifest(storage)?; // Runs would tell whose it is.
+        }
+        Ok(found)
+    }
+
+    fn read_manifest(&mut self, storage: &dyn Storage) -> Result<(), StoreError> {
+        if self.beside.get(MANIFEST) == Some(&Kind::File) {
             let read = storage.read(&[MANIFEST.to_owned()]).map_err(StoreError::read(storage.shown(MANIFEST)))?;
             let manifest =
                 read.into_iter().flatten().next().and_then(|text| serde_json::from_slice::<Value>(&text).ok());
-            found.manifest = manifest.filter(|m| m.get("anabranch_version").is_some() && m.get("runs").is_some());
+            self.manifest = manifest.filter(|m| m.get("anabranch_version").is_some() && m.get("runs").is_some());
         }
-        Ok(found)
+        Ok(())
     }
 
     /// Puts a path in its place.
@@ -117,10 +126,7 @@ impl Contents {
                 run.files.push(file.to_owned());
                 !is_of_run(file)
             }
-            (Some(file), Kind::Folder) => {
-                run.folders.push(file.to_owned());
-                file != CAPTURES
-            }
+            (Some(file), Kind::Folder) => file != CAPTURES,
             (Some(_), Kind::Other) => true,
         };
         if foreign {
@@ -166,11 +172,6 @@ impl Contents {
         Ok(())
     }
 
-    /// Names beside the runs.
-    pub(crate) fn beside(&self) -> impl Iterator<Item = &String> {
-        self.beside.keys()
-    }
-
     /// Whether the files are those of an experiment: there are runs, or a manifest, a usual name elsewhere, too.
     fn is_ours(&self) -> bool {
         !self.runs.is_empty() || self.manifest.is_some()
@@ -181,11 +182,12 @@ impl Contents {
     /// Hidden files, drafts and an empty `runs` are in nobody's way, nor is anything beside results, except where a result
     /// has to be written and, if runs are to be removed, in their folders.
     pub(crate) fn check(&self, folder: String, resume: bool) -> Result<(), StoreError> {
+        let (manifest, fabric) = (draft_name(MANIFEST), draft_name(FABRIC));
         let (found, why) = if self.is_ours() {
             let in_place = |&(name, kind): &(&String, &Kind)| match name.as_str() {
                 MANIFEST | FABRIC | REPORT => *kind == Kind::Folder,
                 RUNS => *kind != Kind::Folder,
-                _ => false,
+                name => *kind == Kind::Folder && (name == manifest || name == fabric),
             };
             let beside = self.beside.iter().find(in_place).map(|(name, _)| name.clone());
             let in_runs = || {
@@ -197,7 +199,9 @@ impl Contents {
         } else {
             let in_the_way = |&(name, kind): &(&String, &Kind)| {
                 let begun = name == RUNS && *kind == Kind::Folder && !self.others_in_runs;
-                !is_hidden(name) && !begun && !OLD_DRAFTS.contains(&name.as_str())
+                let draft = OLD_DRAFTS.contains(&name.as_str()) && *kind != Kind::Folder;
+                let blocked = *kind == Kind::Folder && (*name == manifest || *name == fabric);
+                blocked || (!is_hidden(name) && !begun && !draft)
             };
             (self.beside.iter().find(in_the_way).map(|(name, _)| name.clone()), "and it is no result folder")
         };

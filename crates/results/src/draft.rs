@@ -39,7 +39,7 @@ impl Draft {
         fs::create_dir_all(&folder).map_err(io())?;
         let begun = begin(captures::files(folder.clone())).map_err(io());
         if begun.is_err() {
-            self.abandon();
+            let _ = self.remove(); // The error says more.
         }
         begun
     }
@@ -64,7 +64,7 @@ impl Draft {
         let written =
             fs::create_dir_all(&self.folder).map_err(io).and_then(|()| write_files(&self.folder, entry, record));
         if written.is_err() {
-            self.abandon(); // The disk may be full: leave nothing that has no use.
+            let _ = self.remove(); // The disk may be full: leave nothing that has no use.
         }
         written
     }
@@ -87,11 +87,6 @@ impl Draft {
         };
         remove().map_err(StoreError::write(self.folder.display().to_string()))
     }
-
-    /// Removes it after an error, which says more than that it cannot be removed.
-    fn abandon(&self) {
-        let _ = self.remove();
-    }
 }
 
 /// Writes the tables of a run and its entry into a folder.
@@ -113,9 +108,8 @@ fn write_files(folder: &Path, entry: &RunEntry, record: &RunRecord) -> Result<()
         write_parquet(&path, &batch.map_err(|e| encode(e.to_string()))?)?;
     }
     let path = folder.join(ENTRY);
-    let shown = path.display().to_string();
-    let text = json(entry).map_err(|message| StoreError::Encode { path: shown.clone(), message })?;
-    fs::write(&path, text).map_err(StoreError::write(shown))
+    let shown = || path.display().to_string();
+    fs::write(&path, json(entry, shown)?).map_err(StoreError::write(shown()))
 }
 
 fn write_parquet(path: &Path, batch: &RecordBatch) -> Result<(), StoreError> {

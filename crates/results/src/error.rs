@@ -97,6 +97,11 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Whether a person stopped it, with Ctrl-C: no trial is made again, and no error passed over.
+    pub(crate) fn is_interruption(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::Interrupted)
+    }
+
     pub(crate) fn write(path: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { act: "write", path, source }

@@ -1,6 +1,6 @@
 //! From a plan to a result folder: runs everything, writes each run as it ends, and the manifest from the first to the last.
 
-use crate::manifest::FAILED;
+use crate::manifest::{FAILED, INTERRUPTED};
 use crate::{Directory, Draft, Folder, Manifest, Opening, RunEntry, SCHEMA, Storage, StoreError};
 use anabranch_sim::experiment::{Progress, Spent, Stopped, run_all};
 use anabranch_sim::fabric::graph::Graph;
@@ -74,13 +74,13 @@ pub fn run(plan: &Plan, request: &Request<'_>, progress: &Progress) -> Result<Ma
         |i| begin(plan, &plan.runs[i], &draft(i)),
         |i, record, spent| {
             let draft = draft(i);
-            let entry = end(plan, &plan.runs[i], &draft, record, spent, progress.limit())?;
+            let (entry, record) = ended_with(plan, &plan.runs[i], &draft, record, spent, progress.limit())?;
+            draft.write(&entry, &record)?;
             if let Err(error) = book.folder.finish(&entry.run) {
                 let _ = draft.remove();
                 return Err(error.into());
             }
-            book.enter(i, entry);
-            Ok(())
+            Ok(book.enter(i, entry)?)
         },
     );
     let closed = book.close();
@@ -89,7 +89,8 @@ pub fn run(plan: &Plan, request: &Request<'_>, progress: &Progress) -> Result<Ma
     Ok(closed?)
 }
 
-/// Runs one run of a plan, by its number, into a folder of its own, which is made: what is in it is what [`run`] makes of the run.
+/// Runs one run of a plan, by its number, into a folder of its own, which is made: what is in it is what [`run`] makes of the
+/// run. There is none if the run was interrupted: it would have no use.
 ///
 /// # Errors
 /// If the run is impossible or a file cannot be written; then nothing is left.
@@ -102,7 +103,10 @@ pub fn run_one(plan: &Plan, i: usize, folder: &Path, progress: &Progress) -> Res
         progress,
         |i| begin(plan, &plan.runs[i], &draft),
         |i, record, spent| {
-            let entry = end(plan, &plan.runs[i], &draft, record, spent, progress.limit())?;
+            let (entry, record) = ended_with(plan, &plan.runs[i], &draft, record, spent, progress.limit())?;
+            if entry.status != INTERRUPTED {
+                draft.write(&entry, &record)?;
+            }
             *ended.lock().unwrap_or_else(PoisonError::into_inner) = Some(entry);
             Ok(())
         },
@@ -112,7 +116,12 @@ pub fn run_one(plan: &Plan, i: usize, folder: &Path, progress: &Progress) -> Res
     }
     outcome.map_err(|stopped| LabError::from_stopped(plan, stopped))?;
     // Without an entry it was interrupted before it began.
-    Ok(ended.into_inner().unwrap_or_else(PoisonError::into_inner).unwrap_or_else(|| RunEntry::not_run(&plan.runs[i])))
+    let ended = ended.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let entry = ended.unwrap_or_else(|| RunEntry::not_run(&plan.runs[i]));
+    if entry.status == INTERRUPTED {
+        draft.remove()?; // its captures
+    }
+    Ok(entry)
 }
 
 /// The network of a run, with its packet captures, which go into the draft.
@@ -125,15 +134,15 @@ fn begin(plan: &Plan, run: &RunPlan, draft: &Draft) -> Result<Network, LabError>
     Ok(network)
 }
 
-/// Writes what came of a run into its draft.
-fn end(
+/// The entry of a run that has ended, and the record that it is of, unless there are no results to be written.
+fn ended_with(
     plan: &Plan,
     run: &RunPlan,
     draft: &Draft,
     record: RunRecord,
     spent: Spent,
     limit: Option<Duration>,
-) -> Result<RunEntry, LabError> {
+) -> Result<(RunEntry, RunRecord), LabError> {
     let unfinished = matches!(record.ending, Ending::TooLarge(..) | Ending::Refused(_));
     if unfinished || record.captures.is_err() {
         draft.remove()?;
@@ -148,8 +157,7 @@ fn end(
         return Err(draft.capture_failed(source).into());
     }
     let entry = RunEntry::new(run, &record, spent, limit);
-    draft.write(&entry, &record)?;
-    Ok(entry)
+    Ok((entry, record))
 }
 
 /// A result folder while runs end: the folder, and its manifest.
@@ -200,24 +208,38 @@ impl Book {
     }
 
     /// Notes that a run has ended with an error, and has no results.
-    pub fn fail(&self, plan: &Plan, i: usize, message: String) {
+    ///
+    /// # Errors
+    /// As [`enter`](Self::enter).
+    pub fn fail(&self, plan: &Plan, i: usize, message: String) -> Result<(), StoreError> {
         self.enter(
             i,
             RunEntry { status: FAILED.to_owned(), message: Some(message), ..RunEntry::not_run(&plan.runs[i]) },
-        );
+        )
     }
 
     /// Notes that a run has ended. The manifest, which lists all runs, is written each time that a 32nd part of them is
     /// new, so that all writing together stays proportional to the runs. What it does not tell yet, `run.json` does. If it
     /// cannot be written, the next run that ends tries it again.
-    pub fn enter(&self, i: usize, entry: RunEntry) {
+    ///
+    /// # Errors
+    /// If the manifest was being written, or what the run was before removed, and that was interrupted.
+    pub fn enter(&self, i: usize, entry: RunEntry) -> Result<(), StoreError> {
+        if entry.is_final() {
+            self.folder.replaced(&entry.run)?;
+        }
         let mut state = self.lock();
         state.manifest.runs[i] = entry;
         state.ended[i] = true;
         state.unwritten += 1;
-        if state.unwritten > state.ended.len() / 32 && self.folder.write_manifest(&state.manifest).is_ok() {
-            state.unwritten = 0;
+        if state.unwritten > state.ended.len() / 32 {
+            match self.folder.write_manifest(&state.manifest) {
+                Ok(()) => state.unwritten = 0,
+                Err(error) if error.is_interruption() => return Err(error),
+                Err(_) => {}
+            }
         }
+        Ok(())
     }
 
     /// Checks that no other client writes there.

@@ -30,12 +30,24 @@ pub(crate) const CAPTURE: &str = ".pcapng";
 /// How a whole Parquet file ends.
 pub(crate) const TABLE_END: &[u8] = b"PAR1";
 
-/// What earlier versions called drafts: beside `runs`, and in the folder of a run.
-pub(crate) const OLD_DRAFTS: [&str; 3] = ["manifest.part", "fabric.part", "run.part"];
+/// What earlier versions called drafts beside `runs`.
+pub(crate) const OLD_DRAFTS: [&str; 2] = ["manifest.part", "fabric.part"];
+
+/// What they called the draft of an entry, in the folder of a run.
+const OLD_ENTRY_DRAFT: &str = "run.part";
+
+/// What the names of files begin with by which workers know that they see the folder of their sweep; 32 digits follow.
+const TOKEN: &str = ".sweep-";
 
 /// The name of a file or of a run's folder until it is complete. What a killed program leaves begins with a dot.
 pub(crate) fn draft_name(name: &str) -> String {
     format!(".{name}.part")
+}
+
+/// Whether a name is that of a sweep's token.
+pub(crate) fn is_token(name: &str) -> bool {
+    let digits = name.strip_prefix(TOKEN);
+    digits.is_some_and(|digits| digits.len() == 32 && digits.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
 /// Whether file managers and people pass over a name.
@@ -59,7 +71,7 @@ pub(crate) fn run_of(folder: &str) -> Option<&str> {
 pub(crate) fn is_of_run(file: &str) -> bool {
     match file.split_once('/') {
         Some((folder, name)) => folder == CAPTURES && name.ends_with(CAPTURE) && !name.contains('/'),
-        None => FILES.contains(&file) || file == draft_name(ENTRY) || OLD_DRAFTS.contains(&file),
+        None => FILES.contains(&file) || file == draft_name(ENTRY) || file == OLD_ENTRY_DRAFT,
     }
 }
 
@@ -78,6 +90,16 @@ mod tests {
             ["p1", "p1-s", "p-s2", "p1-sx", "p\u{663}-s1", "2024", "", ".", ".part", "p1-s2.backup", ".p1-s2.mine.part"]
         {
             assert_eq!(run_of(folder), None, "{folder}");
+        }
+    }
+
+    #[test]
+    fn tokens_are_known_by_their_names() {
+        assert!(is_token(".sweep-0123456789abcdef0123456789abcdef"));
+        for name in
+            [".sweep-", ".sweep-1", ".sweep-0123456789abcdef0123456789abcdeg", "0123456789abcdef0123456789abcdef"]
+        {
+            assert!(!is_token(name), "{name}");
         }
     }
 

@@ -9,6 +9,7 @@ mod contents;
 mod draft;
 mod error;
 mod folder;
+mod homes;
 pub mod lab;
 mod layout;
 mod lock;

@@ -28,7 +28,7 @@ const TRIES: u32 = 200;
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Who holds a lock: the content of its object, as JSON.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Holder {
     /// Unique to the sweep.
     token: String,
@@ -67,8 +67,7 @@ impl Holder {
         let mut found = storage.read(&[NAME.to_owned()]).map_err(StoreError::read(storage.shown(NAME)))?;
         let unknown = || {
             let [user, host, since] = ["somebody", "an unknown host", "an unknown time"].map(str::to_owned);
-            let (token, command, machine, started) = Default::default();
-            Self { token, user, host, pid: 0, since, command, machine, started }
+            Self { user, host, since, ..Self::default() }
         };
         Ok(found.pop().flatten().map(|text| serde_json::from_slice(&text).unwrap_or_else(|_| unknown())))
     }
@@ -139,11 +138,12 @@ impl LockObject {
     /// Checks that the lock is still there. A store that does not answer may be back at the next check.
     ///
     /// # Errors
-    /// If it was removed, or is another client's.
+    /// If it was removed, or is another client's; if the check was interrupted.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
         let why = match Holder::read(&*self.storage) {
             Ok(None) => "was removed".to_owned(),
             Ok(Some(holder)) if holder.token != self.token => format!("was taken by another command: {holder}"),
+            Err(error) if error.is_interruption() => return Err(error),
             _ => return Ok(()),
         };
         if self.held.swap(false, Ordering::AcqRel) {
@@ -155,11 +155,14 @@ impl LockObject {
     /// Removes the lock, if it is held.
     ///
     /// # Errors
-    /// If the storage refuses.
+    /// If the storage refuses: then it is still held.
     pub(crate) fn release(&self) -> Result<(), StoreError> {
-        if self.held.swap(false, Ordering::AcqRel) && token(&*self.storage)?.as_deref() == Some(&self.token) {
-            let removed = self.storage.remove(&[NAME.to_owned()]);
-            removed.map_err(StoreError::write(self.storage.shown(NAME)))?;
+        if self.is_held() {
+            if token(&*self.storage)?.as_deref() == Some(&self.token) {
+                let removed = self.storage.remove(&[NAME.to_owned()]);
+                removed.map_err(StoreError::write(self.storage.shown(NAME)))?;
+            }
+            self.held.store(false, Ordering::Release);
         }
         Ok(())
     }

@@ -17,12 +17,18 @@ use std::sync::Arc;
 pub struct Place(pub Arc<dyn Storage>);
 
 impl Place {
-    /// Checks that results may be written there: there is nothing, or a result folder.
+    /// Checks that the runs of a plan may be made there: there is nothing, or a result folder that loses no finished run by
+    /// it, unless `force` allows that. Returns the finished runs.
     ///
     /// # Errors
-    /// If not, or if it cannot be read.
-    pub fn check(&self, resume: bool) -> Result<(), StoreError> {
-        Contents::list(&*self.0, &|_| true)?.check(self.0.shown(""), resume)
+    /// If not, or if the folder cannot be read.
+    pub fn check(&self, plan: &[Planned], resume: bool, force: bool) -> Result<BTreeMap<String, String>, StoreError> {
+        let there = Contents::read(&*self.0, &|_| true)?;
+        there.check(self.0.shown(""), resume)?;
+        if !force {
+            there.guard(self.0.shown(""), plan, resume)?;
+        }
+        Ok(finished(&there))
     }
 
     /// The finished runs: name of the folder to hash, empty where it is not known.
@@ -30,16 +36,7 @@ impl Place {
     /// # Errors
     /// If the folder cannot be read.
     pub fn finished(&self) -> Result<BTreeMap<String, String>, StoreError> {
-        let there = Contents::read(&*self.0, &|_| true)?;
-        Ok(there.finished().map(|(name, hash)| (name.to_owned(), hash.to_owned())).collect())
-    }
-
-    /// Checks that no finished run would be lost.
-    ///
-    /// # Errors
-    /// If one would, or if the folder cannot be read.
-    pub fn guard(&self, plan: &[Planned], resume: bool) -> Result<(), StoreError> {
-        Contents::read(&*self.0, &|_| true)?.guard(self.0.shown(""), plan, resume)
+        Ok(finished(&Contents::read(&*self.0, &|_| true)?))
     }
 
     /// The entry of a run that a worker stored, as text: finished, or at its limit on the wall. Runs of earlier sweeps with
@@ -59,8 +56,8 @@ impl Place {
     }
 
     /// Stores a run that is complete in a folder on this machine; returns its entry. A worker has the token of its sweep, and
-    /// stores nothing when that is gone. Where folders can be renamed, the draft is beside its place. If the same run is there
-    /// already, that one stays.
+    /// stores nothing when that is gone. Where folders can be renamed, the draft is beside its place; if the same run is there
+    /// already, that one stays. An object is replaced.
     ///
     /// # Errors
     /// If it cannot be stored, or the sweep is gone: another may write there.
@@ -71,10 +68,9 @@ impl Place {
         let place = format!("{RUNS}/{run}");
         if self.0.renames() {
             self.check_held(token)?;
-            let renamed = self.0.rename(&format!("{RUNS}/{}", name(draft)), &place);
-            return match (renamed, self.stored(run, hash)) {
-                (Err(_), Ok(Some(there))) => Ok(there),
-                (renamed, _) => renamed.map(|()| entry).map_err(StoreError::write(self.0.shown(&place))),
+            return match self.0.rename(&format!("{RUNS}/{}", name(draft)), &place) {
+                Ok(()) => Ok(entry),
+                Err(error) => self.stored(run, hash)?.ok_or_else(|| StoreError::write(self.0.shown(&place))(error)),
             };
         }
         for file in local_files(draft).map_err(StoreError::read(draft.display().to_string()))? {
@@ -96,6 +92,11 @@ impl Place {
         };
         if held { Ok(()) } else { Err(StoreError::Superseded(self.0.shown(""))) }
     }
+}
+
+/// Its finished runs: name to hash.
+fn finished(there: &Contents) -> BTreeMap<String, String> {
+    there.finished().map(|(name, hash)| (name.to_owned(), hash.to_owned())).collect()
 }
 
 /// The files of a run in a folder of this machine, the entry last.

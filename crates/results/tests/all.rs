@@ -7,3 +7,4 @@ mod killed;
 mod memory;
 mod parallel;
 mod resume;
+mod workers;

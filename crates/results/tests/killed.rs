@@ -2,6 +2,7 @@
 //! killed, too.
 
 use crate::memory::{LOCK, Memory, State};
+use crate::resume::FIRST;
 use anabranch_results::{Folder, Manifest, Opening, Place, RunEntry, SCHEMA, Storage, StoreError};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 type Plan = &'static [&'static str];
 
 /// A command into the folder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Command {
     plan: Plan,
     resume: bool,
@@ -33,7 +34,7 @@ const COMMANDS: [Command; 7] = [
     command(&["x", "b", "y", "c", "a"], true, false),
     command(&["b", "a", "x"], true, true),
     command(&["c"], true, true),
-    command(&["c", "x", "b", "a"], false, false),
+    command(&["c", "b", "a"], false, false),
     command(&["x", "y"], false, true),
     command(&["x", "y"], true, false),
 ];
@@ -54,18 +55,26 @@ fn entry(i: usize, hash: &str, status: &str) -> RunEntry {
     serde_json::from_value(text).expect("it is an entry")
 }
 
-/// The files of a run. Every second one has a series, and a capture.
+/// The files of a run but its entry. Some have a series, and a capture.
+fn tables(hash: &str) -> impl Iterator<Item = (&'static str, Vec<u8>)> {
+    let others = if has_capture(hash) { ["series.parquet", "packets/a.pcapng"].as_slice() } else { &[] };
+    let files = ["flows.parquet", "links.parquet"].into_iter().chain(others.iter().copied());
+    files.map(move |file| (file, format!("{hash} PAR1").into_bytes()))
+}
+
+fn has_capture(hash: &str) -> bool {
+    hash < "b" || hash == "x"
+}
+
+/// The files of a run.
 fn files(i: usize, hash: &str) -> Vec<(&'static str, Vec<u8>)> {
-    let table = || format!("{hash} PAR1").into_bytes();
-    let mut files = vec![("flows.parquet", table()), ("links.parquet", table())];
     let mut entry = json!(entry(i, hash, "complete"));
-    if hash < "b" || hash == "x" {
+    if has_capture(hash) {
         let capture = json!({"file": "packets/a.pcapng", "dropped_file": null, "links": [], "packets": 0, "bytes": 0, "dropped": 0, "full_at_ns": null});
         entry["captures"] = json!([capture]);
-        files.extend([("series.parquet", table()), ("packets/a.pcapng", table())]);
     }
-    files.push(("run.json", serde_json::to_vec_pretty(&entry).expect("it is JSON")));
-    files
+    let text = serde_json::to_vec_pretty(&entry).expect("it is JSON");
+    tables(hash).chain([("run.json", text)]).collect()
 }
 
 /// A run as a worker has it before it is stored: a draft in a folder of this machine.
@@ -101,7 +110,7 @@ fn act(storage: &Arc<Memory>, command: Command) -> Result<(), StoreError> {
         sweep: serde_json::Map::new(),
         runs: plan.iter().enumerate().map(|(i, hash)| entry(i, hash, "interrupted")).collect(),
     };
-    let token = ".sweep-0".to_owned();
+    let token = FIRST.to_owned();
     let place: Arc<dyn Storage> = Arc::<Memory>::clone(storage);
     let how = Opening { resume: command.resume, force: command.force, token: shared.then(|| token.clone()) };
     let (folder, kept) = Folder::open(Arc::clone(&place), &how, &mut manifest, &json!({"nodes": [], "links": []}))?;
@@ -128,6 +137,7 @@ fn act(storage: &Arc<Memory>, command: Command) -> Result<(), StoreError> {
         } else {
             named.publish(&local(i, hash), &name(i), hash, Some(&token))?;
         }
+        folder.replaced(&name(i))?;
         manifest.runs[i] = entry(i, hash, "complete");
         folder.write_manifest(&manifest)?;
     }
@@ -140,13 +150,11 @@ fn homes(state: &State) -> BTreeMap<String, String> {
     let in_runs = state.files.iter().filter_map(|(path, text)| Some((path.strip_prefix("runs/")?, text)));
     let entries = in_runs.filter_map(|(path, text)| Some((path.strip_suffix("/run.json")?, text)));
     let whole = entries.filter_map(|(folder, text)| {
-        let entry: Value = serde_json::from_slice(text).ok()?;
-        let hash = entry["scenario_hash"].as_str()?;
-        let mut files = files(0, hash);
-        files.pop();
-        let there =
-            |(file, content): &(&str, Vec<u8>)| state.files.get(&format!("runs/{folder}/{file}")) == Some(content);
-        (entry["status"] == "complete" && files.iter().all(there)).then(|| (folder.to_owned(), hash.to_owned()))
+        let text = std::str::from_utf8(text).ok().filter(|text| text.trim_end().ends_with('}'))?;
+        let (hash, _) = text.split_once("\"scenario_hash\": \"")?.1.split_once('"')?;
+        let there = |(file, content)| state.files.get(&format!("runs/{folder}/{file}")) == Some(&content);
+        let complete = text.contains("\"status\": \"complete\"") && tables(hash).all(there);
+        complete.then(|| (folder.to_owned(), hash.to_owned()))
     });
     whole.collect()
 }
@@ -161,9 +169,7 @@ fn check_complete(state: &State, command: Command) {
     let read = |path: &str| -> Value { serde_json::from_slice(&state.files[path]).expect("whole JSON") };
     let manifest = read("manifest.json");
     for (i, hash) in command.plan.iter().enumerate() {
-        let mut files = files(i, hash);
-        files.pop();
-        for (file, content) in files {
+        for (file, content) in tables(hash) {
             assert_eq!(state.files[&format!("runs/{}/{file}", name(i))], content, "{file} of {hash}");
         }
         let entry = read(&format!("runs/{}/run.json", name(i)));
@@ -187,29 +193,21 @@ fn check_complete(state: &State, command: Command) {
     }
 }
 
-/// Checks that the manifest tells of no run what is not so.
-fn check_manifest(state: &State) {
-    let Some(text) = state.files.get("manifest.json") else { return };
-    let manifest: Value = serde_json::from_slice(text).expect("whole JSON");
-    for told in manifest["runs"].as_array().expect("a list") {
-        let path = format!("runs/{}/flows.parquet", told["run"].as_str().expect("a name"));
-        if let (true, Some(flows)) = (told["status"] == "complete", state.files.get(&path)) {
-            let hash = told["scenario_hash"].as_str().expect("a hash");
-            assert_eq!(flows, format!("{hash} PAR1").as_bytes(), "{path}");
-        }
-    }
+/// The runs that a manifest tells to be complete: the first file of each, and what should be in it.
+fn told(manifest: &[u8]) -> Vec<(String, Vec<u8>)> {
+    let manifest: Value = serde_json::from_slice(manifest).expect("whole JSON");
+    let complete = manifest["runs"].as_array().expect("a list").iter().filter(|told| told["status"] == "complete");
+    let file = |told: &Value| {
+        let (run, hash) = (told["run"].as_str().expect("a name"), told["scenario_hash"].as_str().expect("a hash"));
+        (format!("runs/{run}/flows.parquet"), format!("{hash} PAR1").into_bytes())
+    };
+    complete.map(file).collect()
 }
 
-/// What must be there after a command, killed or not, of what was there before it.
+/// What must be there after a command, killed or not, of what was there before it: with `--force`, what it makes again.
 fn protected(before: &State, command: Command) -> BTreeSet<String> {
-    let made = |hash: &String| command.plan.contains(&hash.as_str());
     let mut there = finished(before);
-    there.retain(|hash| match (command.resume, command.force) {
-        (true, true) => made(hash),
-        (true, false) => true,
-        // What is made again may go; others keep the command from beginning.
-        (false, force) => !force && !made(hash),
-    });
+    there.retain(|hash| !command.force || command.plan.contains(&hash.as_str()));
     there
 }
 
@@ -221,18 +219,25 @@ fn run(directory: bool, before: &State, command: Command) -> Option<Vec<State>> 
     let states = storage.whenever_killed();
     if let Err(error) = outcome {
         assert!(matches!(error, StoreError::Lost { .. }) && !command.force, "{command:?}: {error}\n{before:#?}");
-        let lock = |path: &String| path != LOCK;
-        let but_lock =
-            |state: &State| state.files.clone().into_iter().filter(|(path, _)| lock(path)).collect::<Vec<_>>();
-        assert_eq!(but_lock(&storage.end()), but_lock(before), "nothing is touched");
+        // But what other commands are known by that were killed.
+        let others = |path: &String| path != LOCK && path != FIRST;
+        let content =
+            |state: &State| state.files.clone().into_iter().filter(|(path, _)| others(path)).collect::<Vec<_>>();
+        assert_eq!(content(&storage.end()), content(before), "nothing is touched");
         return None;
     }
     check_complete(&storage.end(), command);
     let protected = protected(before, command);
+    let mut manifests = BTreeMap::new();
     for (at, state) in states.iter().enumerate() {
         let lost: Vec<String> = protected.difference(&finished(state)).cloned().collect();
         assert_eq!(lost, [""; 0], "{command:?}, killed after {at} changes\nbefore: {before:#?}\nafter: {state:#?}");
-        check_manifest(state);
+        // Of no run the manifest tells what is not so.
+        if let Some(text) = state.files.get("manifest.json") {
+            for (path, flows) in manifests.entry(text).or_insert_with(|| told(text)) {
+                assert!(state.files.get(path).is_none_or(|there| there == flows), "{path}");
+            }
+        }
     }
     Some(states)
 }
@@ -276,20 +281,21 @@ fn begin(directory: bool) -> State {
 /// that is under the guard, and one that is not. Returns the number of states from which the last ones began.
 fn kill_twice(directory: bool) -> usize {
     let begin = begin(directory);
-    let mut last = BTreeSet::new();
+    // With the commands that end there.
+    let mut last: BTreeMap<State, BTreeSet<Command>> = BTreeMap::new();
     for (k, &first) in COMMANDS.iter().enumerate() {
         let once: BTreeSet<State> = run(directory, &begin, first).into_iter().flatten().collect();
         for left in &once {
             let other = COMMANDS[(k + 1) % COMMANDS.len()];
             let again = run(directory, left, first).expect("what it was allowed once it is allowed again");
-            last.extend(again.into_iter().map(|state| (state, k)));
-            last.extend(run(directory, left, other).into_iter().flatten().map(|state| (state, k)));
+            for state in again.into_iter().chain(run(directory, left, other).into_iter().flatten()) {
+                let thirds = [first, Command { force: true, ..first }, STRANGE, Command { force: true, ..STRANGE }];
+                last.entry(state).or_default().extend(thirds);
+            }
         }
     }
-    for (state, k) in &last {
-        for third in
-            [COMMANDS[*k], Command { force: true, ..COMMANDS[*k] }, STRANGE, Command { force: true, ..STRANGE }]
-        {
+    for (state, thirds) in &last {
+        for &third in thirds {
             let ended = ends(directory, state, third);
             // Wherever a finished run is, no other experiment passes.
             assert!(third != STRANGE || ended == finished(state).is_empty(), "{third:?}\n{state:#?}");

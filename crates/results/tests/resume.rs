@@ -9,7 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-fn plan(overrides: &[&str]) -> Plan {
+/// Tokens of sweeps.
+pub(crate) const FIRST: &str = ".sweep-00000000000000000000000000000001";
+pub(crate) const SECOND: &str = ".sweep-00000000000000000000000000000002";
+
+pub(crate) fn plan(overrides: &[&str]) -> Plan {
     let text = r#"
         repeat = 3
         [fabric]
@@ -25,7 +29,7 @@ fn plan(overrides: &[&str]) -> Plan {
     parse("test.toml", text, &overrides).expect("the scenario is right")
 }
 
-fn complete(plan: &Plan, out: &Path, resume: bool) -> (Manifest, usize) {
+pub(crate) fn complete(plan: &Plan, out: &Path, resume: bool) -> (Manifest, usize) {
     let progress = Progress::new(plan.runs.len());
     let request = Request { out, threads: 1, command: Vec::new(), resume, force: true };
     let manifest = run(plan, &request, &progress).expect("nothing fails");
@@ -33,7 +37,7 @@ fn complete(plan: &Plan, out: &Path, resume: bool) -> (Manifest, usize) {
     (manifest, progress.runs_kept())
 }
 
-fn folder(name: &str) -> PathBuf {
+pub(crate) fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);
     folder
@@ -158,10 +162,11 @@ fn without_resume_everything_is_run() {
     let out = folder("anew");
     complete(&plan(&[]), &out, false);
     assert_eq!(complete(&plan(&[]), &out, false).1, 0);
+    assert_eq!(names(&out.join("runs")), ["p000-s1", "p000-s2", "p000-s3"]);
 }
 
 /// Names below a folder, with drafts, in order.
-fn names(folder: &Path) -> Vec<String> {
+pub(crate) fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).expect("a folder");
     let mut found: Vec<String> =
         entries.map(|entry| entry.expect("readable").file_name().to_string_lossy().into_owned()).collect();
@@ -325,7 +330,7 @@ fn runs_that_fail_elsewhere_are_told_in_the_manifest() {
     let mut missing = book.missing(&plan).expect("all can be run");
     missing.sort_unstable();
     assert_eq!(missing, [1, 2]);
-    book.fail(&plan, 1, "it broke".to_owned());
+    book.fail(&plan, 1, "it broke".to_owned()).expect("nobody interrupts it");
     let told = book.close().expect("the manifest can be written");
     let statuses: Vec<&str> = told.runs.iter().map(|run| run.status.as_str()).collect();
     assert_eq!(statuses, ["complete", "failed", "interrupted"]);
@@ -346,6 +351,10 @@ fn runs_of_versions_that_wrote_no_entries_are_known_by_the_manifest() {
     complete(&plan(&[]), &out, false);
     without_entries(&out);
     assert_eq!(complete(&plan(&[]), &out, true).1, 3, "they are kept");
+    for overrides in [&["transport.scdp.initial_window=9"][..], &[]] {
+        without_entries(&out);
+        assert_eq!(complete(&plan(overrides), &out, false).1, 0, "or replaced");
+    }
     without_entries(&out);
     // Another plan does not need the names of two of them: they wait, and are known still.
     let how = Opening { resume: true, force: false, token: None };
@@ -371,21 +380,56 @@ fn a_worker_that_is_late_stores_nothing() {
     };
     let place = Place(Arc::new(Directory::new(&out)));
     let draft = out.join("runs/.p000-s1.0a1b2c3d.part");
-    let first = open(".sweep-1");
+    let first = open(FIRST);
     run_one(&plan, 0, &draft, &Progress::new(1)).expect("nothing fails");
     drop(first); // it is killed, and another one comes, which finds the run
-    let second = open(".sweep-2");
+    let second = open(SECOND);
     assert!(second.missing(&plan).expect("it can be run").is_empty());
     run_one(&plan, 0, &draft, &Progress::new(1)).expect("nothing fails");
     let hash = &plan.runs[0].hash;
-    let late = place.publish(&draft, "p000-s1", hash, Some(".sweep-1"));
+    let late = place.publish(&draft, "p000-s1", hash, Some(FIRST));
     assert!(matches!(late, Err(StoreError::Superseded(_))), "{late:?}");
     // One of this sweep finds it there.
     let stored = place.stored("p000-s1", hash).expect("it can be read").expect("it is there");
-    assert_eq!(place.publish(&draft, "p000-s1", hash, Some(".sweep-2")).expect("it is the same"), stored);
+    assert_eq!(place.publish(&draft, "p000-s1", hash, Some(SECOND)).expect("it is the same"), stored);
     second.close().expect("it can be written");
     // The draft is a finished run, too: it stays until a command looks for it.
     assert!(draft.is_dir());
     assert_eq!(complete(&plan, &out, true).1, 1);
     assert_eq!(names(&out.join("runs")), ["p000-s1"]);
+}
+
+#[test]
+fn a_run_that_is_interrupted_alone_leaves_nothing() {
+    let out = folder("interrupted");
+    let plan = plan(&["workload.0.sizes.size=2GB", "measure.packets=[\"h0\"]", "measure.packets_limit=5KB"]);
+    let progress = Progress::new(plan.runs.len());
+    let entry = std::thread::scope(|scope| {
+        let made = scope.spawn(|| run_one(&plan, 0, &out.join("alone"), &progress));
+        while progress.events() == 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        progress.interrupt();
+        made.join().expect("it does not panic").expect("nothing fails")
+    });
+    assert_eq!((entry.status.as_str(), entry.events > 0), ("interrupted", true));
+    assert!(!out.join("alone").exists());
+    // At its limit on the wall it has results.
+    let progress = Progress::new(plan.runs.len()).with_limit(Some(Duration::ZERO));
+    let entry = run_one(&plan, 0, &out.join("alone"), &progress).expect("nothing fails");
+    assert_eq!((entry.status.as_str(), out.join("alone/run.json").is_file()), ("wall_limit", true));
+}
+
+#[test]
+fn a_draft_that_cannot_be_removed_keeps_no_other() {
+    let out = folder("stuck");
+    let how = Opening { resume: true, force: false, token: Some(FIRST.to_owned()) };
+    let plan = plan(&[]);
+    let book = Book::open(&plan, Arc::new(Directory::new(&out)), &how, &[]).expect("nothing is in the way");
+    for seed in 1..4 {
+        fs::create_dir(out.join(format!("runs/.p000-s{seed}.0a1b2c3d.part"))).expect("it is not there");
+    }
+    fs::write(out.join("runs/.p000-s2.0a1b2c3d.part/notes.txt"), "mine").expect("it can be written");
+    book.close().expect("it can be written");
+    assert_eq!(names(&out.join("runs")), [".p000-s2.0a1b2c3d.part"]);
 }

@@ -160,21 +160,16 @@ class Folder:
     def __init__(self, storage: Storage) -> None:
         self._core = _module().Folder(storage)
 
-    def check(self, *, resume: bool) -> None:
-        """Check that results may be written there."""
+    def check(self, planned: Sequence[Any], *, resume: bool, force: bool) -> Mapping[str, str]:
+        """Check that the runs of a plan may be made there; returns the finished runs, as `finished`."""
+        plan = [{"run": run.run, "point": dict(run.point), "seed": run.seed, "hash": run.hash} for run in planned]
         with _translated():
-            self._core.check(resume)
+            return cast("dict[str, str]", self._core.check(json.dumps(plan), resume, force))
 
     def finished(self) -> Mapping[str, str]:
         """The finished runs: name to hash, empty where it is not known."""
         with _translated():
             return cast("dict[str, str]", self._core.finished())
-
-    def guard(self, planned: Sequence[Any], *, resume: bool) -> None:
-        """Check that no finished run would be lost if the runs of a plan were made there."""
-        plan = [{"run": run.run, "point": dict(run.point), "seed": run.seed, "hash": run.hash} for run in planned]
-        with _translated():
-            self._core.guard(json.dumps(plan), resume)
 
     def stored(self, run: str, known: str) -> str | None:
         """The entry of a run with this hash that a worker stored."""

@@ -232,8 +232,7 @@ def _run(
         _show_plan(plan, how, as_json=as_json)
         return 0
     where = reached(out, how.options)
-    folder = outputs.check(where, plan.runs, resume=resume, force=how.options.get("force", False))
-    there = folder.finished()
+    there = outputs.check(where, plan.runs, resume=resume, force=how.options.get("force", False))
     if there and not resume:
         err.print(
             f"note: {out} holds {len(there)} finished runs, which are made again; --resume keeps them", markup=False

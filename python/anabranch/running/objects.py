@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import getpass
+import inspect
 import os
 import platform
 from contextlib import suppress
@@ -32,11 +33,8 @@ class Objects:
 
     def __init__(self, out: Path) -> None:
         self.out = out
+        self.url = str(out)
         self.fs = out.fs  # type: ignore[attr-defined]
-
-    def shown(self, name: str) -> str:
-        """A path as people know it."""
-        return str(self.out / name) if name else str(self.out)
 
     def who(self) -> tuple[str, str, str]:
         """User, machine and time, for the lock."""
@@ -74,13 +72,13 @@ class Objects:
     def create(self, name: str, content: bytes) -> None:
         """Create an object unless there is one; a store that has no conditional writes replaces it."""
         path = self._path(name)
+        # File systems of fsspec need not have them.
+        how = {"mode": "create"} if "mode" in inspect.signature(self.fs.pipe_file).parameters else {}
         with places.answering(self.out):
             try:
-                self.fs.pipe_file(path, content, mode="create")
+                self.fs.pipe_file(path, content, **how)
             except FileExistsError:
                 pass
-            except (NotImplementedError, TypeError):  # a file system of fsspec that has no conditional writes
-                self.fs.pipe_file(path, content)
             except OSError as error:
                 if error.errno == errno.ENOSYS:  # the store refuses conditional writes
                     self.fs.pipe_file(path, content)
@@ -105,7 +103,7 @@ class Objects:
         # S3 deletes many objects at a time, and s3fs tells nobody of those that it did not.
         left = set(names) & set(self.find(os.path.commonpath(names)))
         if left:
-            raise StoreError(f"{self.shown(min(left))}: cannot be deleted", hint="the same command tries it again")
+            raise StoreError(f"{self.out / min(left)}: cannot be deleted", hint="the same command tries it again")
 
     def _path(self, name: str) -> str:
         return str((self.out / name).path if name else self.out.path)  # type: ignore[attr-defined]

@@ -17,7 +17,7 @@ from anabranch.base import core, places
 from anabranch.running.objects import Objects
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from anabranch.running.plan import ListedRun, PlannedRun
 
@@ -58,16 +58,14 @@ def folder(out: Path) -> core.Folder:
     return core.Folder(storage(out))
 
 
-def check(out: Path, planned: Sequence[Planned], *, resume: bool, force: bool) -> core.Folder:
+def check(out: Path, planned: Sequence[Planned], *, resume: bool, force: bool) -> Mapping[str, str]:
     """Check that an experiment may write its results to a place, long before it does; then the core checks it again.
+
+    Returns the finished runs that are there: name to hash.
 
     Raises
     ------
     StoreError
         If something is there that is no result, or, without `force`, a finished run that would be lost.
     """
-    there = folder(out)
-    there.check(resume=resume)
-    if not force:
-        there.guard(planned, resume=resume)
-    return there
+    return folder(out).check(planned, resume=resume, force=force)

@@ -19,7 +19,12 @@ impl Directory {
     }
 
     fn walk(&self, folder: &str, into: &dyn Fn(&str) -> bool, found: &mut Vec<Item>) -> io::Result<()> {
-        for entry in fs::read_dir(self.root.join(folder))? {
+        let entries = match fs::read_dir(self.root.join(folder)) {
+            // A worker has just renamed or removed it.
+            Err(e) if e.kind() == io::ErrorKind::NotFound && !folder.is_empty() => return Ok(()),
+            entries => entries?,
+        };
+        for entry in entries {
             let entry = entry?;
             let name = entry.file_name();
             let name = name.to_string_lossy();
@@ -107,8 +112,11 @@ impl Storage for Directory {
         let path = self.root.join(file);
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let draft = path.with_file_name(draft_name(&name));
-        let written =
-            File::create(&draft).and_then(|mut file| file.write_all(content)).and_then(|()| fs::rename(&draft, &path));
+        // A link of that name, in a folder that somebody else has packed, may lead to any file.
+        let written = unless_missing(fs::remove_file(&draft))
+            .and_then(|()| File::create_new(&draft))
+            .and_then(|mut file| file.write_all(content))
+            .and_then(|()| fs::rename(&draft, &path));
         if written.is_err() {
             let _ = fs::remove_file(&draft);
         }
@@ -132,5 +140,47 @@ impl Storage for Directory {
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         fs::rename(self.root.join(from), self.root.join(to))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An empty folder.
+    fn folder(name: &str) -> Directory {
+        let root = std::env::temp_dir().join(format!("anabranch-directory-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&root);
+        fs::create_dir_all(root.join("runs/.p000-s1.part")).expect("it can be made");
+        Directory::new(root)
+    }
+
+    #[test]
+    fn a_link_with_the_name_of_a_draft_is_not_followed() {
+        let here = folder("link");
+        let theirs = here.root.join("theirs");
+        fs::write(&theirs, "theirs").expect("it can be written");
+        std::os::unix::fs::symlink(&theirs, here.root.join("runs/.run.json.part")).expect("it can be made");
+        here.write("runs/run.json", b"ours").expect("it can be written");
+        assert_eq!(fs::read(&theirs).expect("it is there"), b"theirs");
+        let written = here.root.join("runs/run.json");
+        assert!(written.symlink_metadata().expect("it is there").is_file());
+        assert_eq!(fs::read(written).expect("it is there"), b"ours");
+    }
+
+    #[test]
+    fn a_folder_that_goes_while_it_is_listed_is_empty() {
+        let here = folder("goes");
+        fs::create_dir(here.root.join("runs/p000-s2")).expect("it can be made");
+        let goes = |path: &str| {
+            if path == "runs/.p000-s1.part" {
+                fs::remove_dir(here.root.join(path)).expect("it is there");
+            }
+            true
+        };
+        let mut found: Vec<String> =
+            here.list(&goes).expect("the others are there").into_iter().map(|item| item.path).collect();
+        found.sort();
+        assert_eq!(found, ["runs", "runs/.p000-s1.part", "runs/p000-s2"]);
     }
 }

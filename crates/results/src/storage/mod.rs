@@ -62,12 +62,6 @@ pub trait Storage: Debug + Send + Sync {
     /// Whether a folder can be given another name in one step. Where not, its files are copied.
     fn renames(&self) -> bool;
 
-    /// Makes the folder, if it is missing.
-    ///
-    /// # Errors
-    /// If the system refuses.
-    fn make(&self) -> io::Result<()>;
-
     /// Keeps other commands out.
     ///
     /// # Errors
@@ -112,6 +106,14 @@ pub trait Storage: Debug + Send + Sync {
     /// # Errors
     /// If it cannot be removed.
     fn remove_folder(&self, folder: &str) -> io::Result<()>;
+
+    /// Makes the folder, if it is missing, where it [`renames`](Self::renames).
+    ///
+    /// # Errors
+    /// If the system refuses.
+    fn make(&self) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 
     /// Gives a folder another name, which must be free, where it [`renames`](Self::renames).
     ///

@@ -149,7 +149,7 @@ impl Storage for Memory {
     }
 
     fn make(&self) -> io::Result<()> {
-        let missing = self.directory && !self.look()?.folders.contains("runs");
+        let missing = !self.look()?.folders.contains("runs");
         if missing { self.make_folder("runs") } else { Ok(()) }
     }
 
@@ -211,7 +211,7 @@ impl Storage for Memory {
     }
 
     fn remove_folder(&self, folder: &str) -> io::Result<()> {
-        if self.directory {
+        if self.directory && self.look()?.folders.contains(folder) {
             let mut state = self.change()?;
             let inside = |path: &String| path.starts_with(&format!("{folder}/"));
             assert!(!state.files.keys().any(inside) && !state.folders.iter().any(inside), "{folder} is not empty");

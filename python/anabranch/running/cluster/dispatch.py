@@ -89,7 +89,6 @@ class Dispatcher:
         self.hashes = hashes
         self.identity = core.identity()
         self.failed: dict[str, str] = {}
-        self.write_error: OSError | None = None
         self.finished: queue.SimpleQueue[Future] = queue.SimpleQueue()
         self.submitted: dict[Future, Submitted] = {}
         self.pending: deque[str] = deque()
@@ -114,8 +113,6 @@ class Dispatcher:
         ------
         ClusterError
             If workers cannot be used, or the scheduler or all workers are gone for too long.
-        OSError
-            If the manifest cannot be written.
         """
         self.started_at = self.polled_at = self.workers_seen_at = self.progress_at = time.monotonic()
         self.pending = deque(missing)
@@ -131,8 +128,6 @@ class Dispatcher:
         finally:
             self._stop()
         report(self.state())
-        if self.write_error is not None:
-            raise self.write_error
         return True
 
     def state(self) -> Mapping[str, Any]:
@@ -312,10 +307,7 @@ class Dispatcher:
     def _record_failure(self, run: str, why: str) -> None:
         self.failed[run] = why
         self.done += 1
-        try:
-            self.destination.record_failure(run, why)
-        except OSError as error:
-            self.write_error = error  # reported at the end: the other runs can still be kept
+        self.destination.record_failure(run, why)
 
     def _stop(self) -> None:
         """Cancel what is submitted, and give workers a moment to stop."""

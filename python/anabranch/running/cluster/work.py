@@ -162,6 +162,7 @@ def _run_and_store(
     if there is not None:
         return there, None
     draft = _draft(out / "runs" if shared else Path(tempfile.mkdtemp(prefix="run-", dir=scratch)), request.run)
+    of_another = False
     try:
         entry = sweep.run_one(request.run, str(draft), report)
         if json.loads(entry)["status"] == "interrupted":
@@ -169,8 +170,13 @@ def _run_and_store(
         if visible:
             return folder.publish(draft, request.run, request.hash, request.token), None
         return entry, _packed(draft, request)
+    except SupersededError:
+        # The draft is complete: the command that writes there now may have found it, and be giving it the run's name.
+        of_another = shared
+        raise
     finally:
-        shutil.rmtree(draft if shared else draft.parent, ignore_errors=True)
+        if not of_another:
+            shutil.rmtree(draft if shared else draft.parent, ignore_errors=True)
 
 
 def _draft(folder: Path, run: str) -> Path:
