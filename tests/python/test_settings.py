@@ -42,6 +42,12 @@ def swept(folder: Path, sweep: dict[str, list[Any]], *, seeds: tuple[int, ...] =
     return load(fixtures.write(folder, fixture))
 
 
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """A sweep of two keys, for tests that only read it."""
+    return swept(tmp_path_factory.mktemp("two") / "r", TWO)
+
+
 def printed(results: Results) -> str:
     console = Console(width=200, file=io.StringIO(), no_color=True)
     console.print(table.render(results))
@@ -55,9 +61,8 @@ def sections(results: Results) -> list[along.Section]:
     return along.sections(Charts(results, comparison), frame, summarise(results, comparison))
 
 
-def test_two_keys_make_a_family_of_curves(tmp_path: Path) -> None:
-    results = swept(tmp_path / "r", TWO)
-    found = sections(results)
+def test_two_keys_make_a_family_of_curves(two: Results) -> None:
+    found = sections(two)
     first = found[0]
     assert (first.heading, first.open) == ("p99 slowdown, all sizes", True)
     assert [chart.heading for chart in first.charts] == ["buffer = 64KB", "buffer = 256KB", "buffer = 1MB"]
@@ -66,7 +71,7 @@ def test_two_keys_make_a_family_of_curves(tmp_path: Path) -> None:
     layers = [chart.spec["layer"][0]["encoding"] for chart in first.charts]
     assert len({json.dumps(layer["y"]["scale"]) for layer in layers}) == 1
     assert layers[0]["x"]["axis"]["values"] == [0.2, 0.4, 0.6, 0.8]
-    text = report.html(results)
+    text = report.html(two)
     assert "Along load and buffer" in text or "Along buffer and load" in text
     assert text.count('<input type="radio" name="view"') == 0, "24 runs are chosen from a list"
     assert text.count("<option ") == 24
@@ -150,20 +155,19 @@ def test_findings_name_a_key_once_and_short(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["statistics", "layers", "runs", "flows", "links"])
-def test_csv_is_the_table(kind: str, tmp_path: Path) -> None:
-    results = swept(tmp_path / "r", TWO)
+def test_csv_is_the_table(kind: str, two: Results, tmp_path: Path) -> None:
     file = tmp_path / "new" / "out.csv"
-    done = CliRunner().invoke(app, ["report", str(results.folder), "--csv", str(file), "--table", kind])
+    done = CliRunner().invoke(app, ["report", str(two.folder), "--csv", str(file), "--table", kind])
     assert (done.exit_code, done.stdout) == (0, ""), done.stderr
     frame = pl.read_csv(file, infer_schema_length=None)
     if kind == "statistics":
-        whole = stats.fct_table(results)
+        whole = stats.fct_table(two)
         assert frame.height == whole.height
         assert frame["fct_p99_ns"].to_list() == pytest.approx(whole["fct_p99_ns"].to_list())
         assert frame["load"].unique().sort().to_list() == TWO["load"]
     else:
-        expected = {"layers": stats.layer_table(results), "runs": results.runs}.get(kind)
-        assert frame.height == (results.collect(kind) if expected is None else expected).height
+        expected = {"layers": stats.layer_table(two), "runs": two.runs}.get(kind)
+        assert frame.height == (two.collect(kind) if expected is None else expected).height
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,10 @@ from worlds import PAGE, RECORD, ROOT
 def scdp() -> Path:
     if shutil.which("cargo") is None:
         pytest.skip("no `cargo` to build scdp with")
-    command = ["cargo", "build", "--locked", "--message-format=json", "-p", "scdp-cli"]
-    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    # With the features of all crates' tests, so that what these have compiled is not compiled again.
+    command = "cargo build --locked --message-format=json $(CRATES) --bin scdp"
+    make = ["make", "--silent", "--no-print-directory", f"--eval=scdp-of-tests: ; @{command}", "scdp-of-tests"]
+    built = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=False)
     if built.returncode:
         pytest.skip(f"scdp cannot be built: {built.stderr.strip()[-300:]}")
     made = (json.loads(line) for line in built.stdout.splitlines())

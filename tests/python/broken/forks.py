@@ -6,21 +6,32 @@ those of the program.
 
 from __future__ import annotations
 
+import gc
+import importlib
 import json
 import os
+import pkgutil
 import resource
 import runpy
 import subprocess
 import sys
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
+
+import anabranch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
-LIBRARIES = ("anabranch.cli", "anabranch._core", "numpy", "scipy.stats")
-"""What most commands import. Not Polars: it starts threads, which a fork would leave behind."""
+LIBRARIES = ("anabranch._core", "numpy", "scipy.stats", "polars", "altair", "vl_convert")
+"""What commands import; with them all modules of `anabranch`."""
+
+IDLE = {"polars-ooc-clea"}
+"""Threads that a fork leaves behind and that no command here needs."""
+
+ALONE = {"OPENBLAS_NUM_THREADS": "1", "_RJEM_MALLOC_CONF": "background_thread:false"}
+"""Settings with which the libraries start no threads when they are imported."""
 
 ENDS_WITHIN_S = 10
 """Time that the process has to end."""
@@ -34,8 +45,7 @@ class Forks:
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         command = [sys.executable, *OPTIONS, "-m", "broken.forks"]
-        # One thread of the linear algebra: a process with threads must not fork.
-        alone = {**environment, "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        alone = {**environment, **ALONE, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         self._process = subprocess.Popen(
             command, env=alone, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
         )
@@ -124,9 +134,22 @@ def serve() -> bool:
     return False
 
 
-if __name__ == "__main__":
+def prepare() -> None:
+    """Import what commands import."""
     for library in LIBRARIES:
-        __import__(library)
-    assert threading.active_count() == len(os.listdir("/proc/self/task")) == 1  # noqa: PTH208 - names are enough
+        importlib.import_module(library)
+    for module in pkgutil.walk_packages(anabranch.__path__, "anabranch."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    names = {task.joinpath("comm").read_text().strip() for task in Path("/proc/self/task").iterdir()}
+    assert threading.active_count() == 1
+    # At its end an interpreter looks at all objects, and a child copies what it looks at, unless they are frozen.
+    gc.collect()
+    gc.freeze()
+    assert len(names - IDLE) == 1, names
+
+
+if __name__ == "__main__":
+    prepare()
     if serve():
         runpy.run_module("anabranch", run_name="__main__", alter_sys=True)
