@@ -124,18 +124,7 @@ impl Receiver {
     }
 
     fn control(&self, header: Header) -> Transmit<Header> {
-        Transmit {
-            header,
-            to: 0,
-            size: self.header,
-            trimmed_size: self.header,
-            priority: 0,
-            control: true,
-            ect: false,
-            pushed: false,
-            rank: 0,
-            subflow: 0,
-        }
+        Transmit::control(header, 0, self.header)
     }
 }
 
