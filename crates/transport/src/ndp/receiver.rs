@@ -109,7 +109,7 @@ impl Receiver {
         };
         self.stats.timeouts += u64::from(lost > 0);
         // With nothing asked for, silence is no wonder: our pulls wait for their turn in the host's queue.
-        if quiet && lost > 0 && !self.timer.back_off() {
+        if quiet && lost > 0 && self.timer.back_off() {
             self.state = State::Failed;
             self.timer.stop();
             self.ended = Some(Event::Failed(FailureReason::TimedOut));
