@@ -112,8 +112,7 @@ impl Sender {
         let (layout, block_symbols) = fits(config.block_symbols)
             .or_else(|| fits(MAX_BLOCK_SYMBOLS))
             .expect("the object has no more bytes than ScdpConfig::max_object_bytes");
-        let window =
-            if mode == Mode::ManyToOne { config.initial_window_many_to_one } else { config.initial_window };
+        let window = if mode == Mode::ManyToOne { config.initial_window_many_to_one } else { config.initial_window };
         let options = Options {
             object_bytes,
             symbol_bytes: symbol_bytes as u16,

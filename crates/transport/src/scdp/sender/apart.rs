@@ -187,7 +187,9 @@ mod tests {
     /// Receivers 3 and 5 have sessions of their own.
     fn apart(config: &ScdpConfig) -> Apart {
         let mut apart = Apart::default();
-        [3, 5].into_iter().for_each(|peer| apart.detach(peer, Sender::unicast(config, Some(1_000_000))));
+        for peer in [3, 5] {
+            apart.detach(peer, Sender::unicast(config, Some(1_000_000)));
+        }
         apart
     }
 

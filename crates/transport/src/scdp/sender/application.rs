@@ -1,7 +1,7 @@
 //! What an application asks of a sender.
 
 use super::watch::Excuse;
-use super::{Sender, State};
+use super::{Member, Sender, State};
 use crate::scdp::header::{Header, Options};
 use crate::{Duration, Event, Peer, Time, Transmit};
 
@@ -65,7 +65,7 @@ impl Sender {
 
     /// A receiver of the group has all blocks before this one, or from where it joined to this one.
     pub fn base_of(&self, receiver: Peer) -> u32 {
-        self.members.get(receiver).map_or(0, |member| member.base())
+        self.members.get(receiver).map_or(0, Member::base)
     }
 
     /// Blocks that all receivers have completed in order, those outside the group included: it grows while any of them makes progress.
@@ -114,7 +114,7 @@ impl Sender {
 
     /// Whether the others go on without a receiver.
     pub fn is_absent(&self, receiver: Peer) -> bool {
-        self.members.get(receiver).is_some_and(|member| member.is_absent())
+        self.members.get(receiver).is_some_and(Member::is_absent)
     }
 
     /// The block from which on a receiver that came late is to take blocks together with the others, until it does.

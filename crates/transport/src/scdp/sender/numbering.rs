@@ -65,7 +65,11 @@ mod tests {
         };
         assert_eq!(esis(Repair::Partitioned, 1, 7), [1, 99, 101, 103]);
         let [first, last, repair, next] = esis(Repair::Random, 1, 7);
-        assert_eq!((first, last, next), (1, 99, repair + 1), "source symbols are shared, repair symbols follow each other");
+        assert_eq!(
+            (first, last, next),
+            (1, 99, repair + 1),
+            "source symbols are shared, repair symbols follow each other"
+        );
         assert_ne!(repair, esis(Repair::Random, 1, 8)[2]);
     }
 }

@@ -115,7 +115,11 @@ mod tests {
         let probe = |_| {
             let due = silence.probe_at(config, at(0)).expect("it waits");
             let lost = silence.on_timeout(due, config);
-            assert_eq!((lost, silence.probe_at(config, at(0))), (silence.retries.timeouts() > 8, None), "not again before this one left");
+            assert_eq!(
+                (lost, silence.probe_at(config, at(0))),
+                (silence.retries.timeouts() > 8, None),
+                "not again before this one left"
+            );
             silence.on_probe(due);
             due.ps() / 1_000_000_000
         };

@@ -186,7 +186,8 @@ mod tests {
         for upto in [1, 3, 2] {
             stream.emit(1, upto, false);
         }
-        let all: Vec<_> = (0..10).map(|index| (0, index, true)).chain([(1, 0, true), (1, 1, true), (1, 2, false)]).collect();
+        let all: Vec<_> =
+            (0..10).map(|index| (0, index, true)).chain([(1, 0, true), (1, 1, true), (1, 2, false)]).collect();
         assert_eq!(sent(&mut stream), all);
         assert_eq!((stream.emitted(0), stream.emitted(1), stream.emitted(2), stream.reached()), (10, 3, 0, 2));
         stream.check();

@@ -27,8 +27,7 @@ impl Limits {
     /// For so many receivers. Where receivers find their own windows, one receiver of a group may be ahead of another by a window.
     pub(super) fn new(config: &ScdpConfig, window: u32, receivers: usize) -> Self {
         let fixed = 4 * window.max(16);
-        let ahead =
-            if config.window_control == WindowControl::Fixed { fixed } else { fixed.max(config.window_limit) };
+        let ahead = if config.window_control == WindowControl::Fixed { fixed } else { fixed.max(config.window_limit) };
         let times = if receivers > 1 { TIMES_IN_GROUP } else { TIMES_ALONE };
         Self { ahead, times: config.give_up_after.map(|_| times) }
     }
@@ -100,7 +99,10 @@ mod tests {
         assert_eq!(Limits::new(&ScdpConfig::default(), 12, 3).surplus(100, 2), u32::MAX);
         let bounded = ScdpConfig { give_up_after: Some(Duration::from_secs(1)), ..ScdpConfig::default() };
         let group = Limits::new(&bounded, 12, 3);
-        assert_eq!([group, group.for_one(), Limits::new(&bounded, 12, 1)].map(|l| l.surplus(100, 2)), [1664, 6464, 6464]);
+        assert_eq!(
+            [group, group.for_one(), Limits::new(&bounded, 12, 1)].map(|l| l.surplus(100, 2)),
+            [1664, 6464, 6464]
+        );
         assert_eq!(group.surplus(10, 2), 180, "no more than its blocks have");
     }
 }

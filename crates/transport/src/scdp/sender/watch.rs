@@ -4,9 +4,7 @@ use super::members::Members;
 use super::stream::Stream;
 use crate::scdp::header::Options;
 use crate::scdp::layout::Layout;
-use crate::scdp::straggler::{
-    Behind, Demand, Grace, Holding, Lag, Patience, Place, StragglerPolicy, StragglerRule,
-};
+use crate::scdp::straggler::{Behind, Demand, Grace, Holding, Lag, Patience, Place, StragglerPolicy, StragglerRule};
 use crate::scdp::{ScdpConfig, Straggler};
 use crate::{Duration, Peer, Time};
 
@@ -225,7 +223,8 @@ mod tests {
     #[test]
     fn one_receiver_alone_is_never_a_straggler() {
         for policy in StragglerPolicy::ALL {
-            let of = |rule| [1, 2].map(|count| watch(Straggler { policy, rule, ..Straggler::default() }, count).is_some());
+            let of =
+                |rule| [1, 2].map(|count| watch(Straggler { policy, rule, ..Straggler::default() }, count).is_some());
             let judges = policy != StragglerPolicy::Wait;
             assert_eq!([StragglerRule::Symbols, StragglerRule::Lateness].map(of), [[false, judges], [false, true]]);
         }
@@ -249,7 +248,9 @@ mod tests {
                 late.on_member(1, Some(Duration::from_ms(1)));
             }
             let mut members = Members::new(&Member::default(), 3, None);
-            [0, 2].into_iter().for_each(|peer| members.get_mut(peer).expect("three").ask(0, 24));
+            for peer in [0, 2] {
+                members.get_mut(peer).expect("three").ask(0, 24);
+            }
             let found: Vec<_> = (0..150)
                 .filter_map(|ms| {
                     late.on_pull(at(ms));
