@@ -1,9 +1,7 @@
 //! Attacks of somebody without the key, who sees, sends, repeats and changes any datagram.
 
 use allocation_counter::measure;
-use anabranch_host::wire::{
-    Answer, Cookie, Datagram, HANDSHAKE_HEADER, Kind, PREVIOUS, Reason, RetryRepr, VERSION,
-};
+use anabranch_host::wire::{Answer, Cookie, Datagram, HANDSHAKE_HEADER, Kind, PREVIOUS, Reason, RetryRepr, VERSION};
 use anabranch_host::{Failure, Host, HostConfig, Outcome, Protection};
 use anabranch_transport::{Duration, Time};
 use rand::{Rng, RngExt};
