@@ -231,7 +231,9 @@ fn declare(kind: Kind, start: usize, more: usize, out: &mut [u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Protection, wire::Salt};
+    use crate::keys::{Protection, Psk};
+    use crate::wire::{PREVIOUS, Reason, Refusal, Salt, WireError};
+    use crate::{ObjectName, Unsealer};
 
     #[test]
     fn no_number_beyond_the_last_is_used() {
@@ -245,5 +247,47 @@ mod tests {
             assert_eq!(sealer.control(0, Control::Cancel, &mut out), Err(SealError::Exhausted));
         }
         assert_eq!((out.len(), sealer.datagrams()), (length, MAX_DATAGRAMS));
+    }
+
+    fn both() -> [Protection; 2] {
+        [Protection::Psk(Psk::new([7; 32]).expect("not zero")), Protection::None]
+    }
+
+    #[test]
+    fn the_version_is_authenticated() {
+        let name = ObjectName::new("object").expect("a name");
+        let object = crate::wire::Object::Name(name);
+        let request =
+            crate::wire::Request { object, lane: 0, lanes: 1, window: 32, largest_packet: 1472, cookie: None };
+        let open = Open::Request(request);
+        for protection in both() {
+            for (version, other) in [(VERSION, PREVIOUS), (PREVIOUS, VERSION)] {
+                let keys = || protection.opener(Salt([1; 16]));
+                let mut genuine = Vec::new();
+                Sealer::new(keys()).with_version(version).open(5, 0, &open, &mut genuine).expect("sealed");
+                let mut relabelled = genuine.clone();
+                relabelled[0] = other << 4 | Kind::Open as u8;
+                assert_eq!(Unsealer::new(keys()).open(&mut relabelled), Err(WireError::Mac), "{version} as {other}");
+                assert_eq!(Unsealer::new(keys()).open(&mut genuine), Ok(open.clone()));
+            }
+        }
+    }
+
+    #[test]
+    fn a_refusal_of_the_version_before_is_sealed_as_its_hosts_expect() {
+        let answer = Answer::Refuse(Refusal::new(Reason::Unsupported, "update"));
+        for protection in both() {
+            let keys = || protection.responder(Salt([1; 16]), Salt([2; 16]), 3);
+            let mut out = Vec::new();
+            Sealer::new(keys()).with_version(PREVIOUS).answer(5, &answer, &mut out).expect("sealed");
+            assert_eq!(Prefix::parse(&out), Err(WireError::Version { found: PREVIOUS, ours: VERSION }));
+            // All that differs between the versions is their number: what is authenticated begins with it.
+            let mut plain = out.clone();
+            plain[MAC].fill(0);
+            assert_eq!(keys().mac(&plain), out[MAC]);
+            let (header, body) = out.split_at_mut(HANDSHAKE_HEADER);
+            header[MAC].fill(0);
+            assert_eq!(keys().open(0, header, body).and_then(Answer::parse), Ok(answer.clone()));
+        }
     }
 }

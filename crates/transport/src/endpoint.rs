@@ -37,6 +37,31 @@ pub struct Transmit<H> {
     pub subflow: u8,
 }
 
+impl<H> Transmit<H> {
+    /// A packet of `size` bytes, of which `headers` remain without its payload: of the highest priority, and without options.
+    #[inline]
+    pub(crate) fn data(header: H, to: Peer, size: u32, headers: u32) -> Self {
+        Self {
+            header,
+            to,
+            size,
+            trimmed_size: headers,
+            priority: 0,
+            control: false,
+            ect: false,
+            pushed: false,
+            rank: 0,
+            subflow: 0,
+        }
+    }
+
+    /// A control packet, which has no payload.
+    #[inline]
+    pub(crate) fn control(header: H, to: Peer, size: u32) -> Self {
+        Self { control: true, ..Self::data(header, to, size, size) }
+    }
+}
+
 /// One packet that arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival<H> {

@@ -17,6 +17,7 @@ pub mod ndp;
 pub mod pacer;
 pub mod pull;
 pub mod rank;
+mod retries;
 mod round_trip;
 pub mod scdp;
 pub mod tcp;

@@ -45,6 +45,8 @@ pub(crate) struct Pair<E: Endpoint> {
     /// Serialisation time of one byte at each node's uplink.
     ps_per_byte: u64,
     busy_until: Vec<Time>,
+    /// A node's own link, if it is slower: of one byte, and until when it is busy.
+    last_links: Vec<Option<(u64, Time)>>,
     pulls: Vec<PullQueue<()>>,
     wire: Vec<InFlight<E::Header>>,
     sent: u64,
@@ -70,6 +72,7 @@ impl<E: Endpoint> Pair<E> {
             delay,
             ps_per_byte: 8_000 / gbps,
             busy_until: vec![Time::ZERO; n],
+            last_links: vec![None; n],
             pulls: vec![PullQueue::new(pull_interval); n],
             wire: Vec::new(),
             sent: 0,
@@ -81,6 +84,12 @@ impl<E: Endpoint> Pair<E> {
     /// The same with slower uplinks.
     pub(crate) fn at_mbps(mut self, mbps: u64) -> Self {
         self.ps_per_byte = 8_000_000 / mbps;
+        self
+    }
+
+    /// The same with a slower link to one node, in front of which packets wait.
+    pub(crate) fn with_last_link(mut self, node: usize, mbps: u64) -> Self {
+        self.last_links[node] = Some((8_000_000 / mbps, Time::ZERO));
         self
     }
 
@@ -116,6 +125,10 @@ impl<E: Endpoint> Pair<E> {
                 Fate::Duplicate => {
                     self.wire.push(InFlight { at: at + Duration(1), order: self.sent + (1 << 40), to, arrival });
                 }
+            }
+            if let Some((ps_per_byte, free)) = &mut self.last_links[to] {
+                *free = at.max(*free) + Duration(u64::from(t.size) * *ps_per_byte);
+                at = *free;
             }
             self.wire.push(InFlight { at, order: self.sent, to, arrival });
         }

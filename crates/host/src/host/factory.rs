@@ -12,7 +12,7 @@ use crate::acquaintances::Acquaintances;
 use crate::config::{HostConfig, symbol_bytes};
 use crate::event::HostEvent;
 use crate::random::Random;
-use crate::session::{Beginning, Failure, Incoming, Lane, Origin, Outgoing, Pace, PathSizes, Remote, Terms};
+use crate::session::{Beginning, Bounds, Failure, Incoming, Lane, Origin, Outgoing, Pace, PathSizes, Remote, Terms};
 use crate::wire::{Answer, Object as Wanted, Offer, Reason, Refusal, Salt};
 use crate::{Manifest, Object, Sealer, Unsealer, trust};
 
@@ -213,9 +213,12 @@ impl Factory {
 
     /// Limits and requirements for sessions that receive.
     fn terms(&self) -> Terms {
-        let &HostConfig { largest_packet, give_up_after, stall_after, ref signers, .. } = &self.config;
-        let (limits, signers) = (self.config.limits(), signers.clone());
-        Terms { largest_packet, limits, signers, give_up_after, stall_after }
+        Terms {
+            largest_packet: self.config.largest_packet,
+            limits: self.config.limits(),
+            signers: self.config.signers.clone(),
+            bounds: Bounds::of(&self.config),
+        }
     }
 }
 

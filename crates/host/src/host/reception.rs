@@ -86,6 +86,12 @@ impl Reception {
             self.answer(factory, opener, &Answer::Refuse(refusal));
             return Some(Verdict::TurnedAway);
         }
+        if !has_room || self.admission.from(peer.ip()) >= factory.config().max_sessions_per_address {
+            // The packet may be repeated when there is room.
+            let refusal = Refusal::new(Reason::Busy, "too many sessions at once");
+            self.answer(factory, opener, &Answer::Refuse(refusal));
+            return Some(Verdict::TurnedAway);
+        }
         if version != VERSION {
             let why =
                 format!("one host has version {version} of the wire format, the other {VERSION}: update the older one");
@@ -95,12 +101,6 @@ impl Reception {
                 Open::Offer(offer) => Verdict::Declined(Box::new((offer.manifest, refusal))),
                 Open::Request(_) => Verdict::TurnedAway,
             });
-        }
-        if !has_room || self.admission.from(peer.ip()) >= factory.config().max_sessions_per_address {
-            // The packet may be repeated when there is room.
-            let refusal = Refusal::new(Reason::Busy, "too many sessions at once");
-            self.answer(factory, opener, &Answer::Refuse(refusal));
-            return Some(Verdict::TurnedAway);
         }
         match message {
             Open::Offer(offer) => match factory.receive(now, opener, &offer, bytes.len(), unsealer) {

@@ -1,6 +1,7 @@
 //! Sessions: the transfer of one object from or to this host.
 
 mod blocks;
+mod bounds;
 mod incoming;
 mod narrow;
 mod outcome;
@@ -9,6 +10,7 @@ mod pace;
 mod repeat;
 mod unpadded;
 
+pub(crate) use bounds::Bounds;
 pub(crate) use incoming::{Ending, Incoming, Lane, News, Terms};
 pub use narrow::Narrow;
 pub(crate) use narrow::PathSizes;

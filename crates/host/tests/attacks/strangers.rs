@@ -1,14 +1,15 @@
 //! Attacks of somebody without the key, who sees, sends, repeats and changes any datagram.
 
 use allocation_counter::measure;
-use anabranch_host::wire::{Answer, Cookie, Datagram, HANDSHAKE_HEADER, Kind, PREVIOUS, Reason, RetryRepr};
+use anabranch_host::wire::{Answer, Cookie, Datagram, HANDSHAKE_HEADER, Kind, PREVIOUS, Reason, RetryRepr, VERSION};
 use anabranch_host::{Failure, Host, HostConfig, Outcome, Protection};
 use anabranch_transport::{Duration, Time};
 use rand::{Rng, RngExt};
 
 use super::{random, received, sent, stranger};
-use crate::world::rogue::{Opener, Records, manifest_of, parameters};
-use crate::world::{Faults, World, address, bytes, psk};
+use crate::wire::page::{keys, opened};
+use crate::world::rogue::{Opener, Records, manifest_of, parameters, request};
+use crate::world::{Faults, Manner, World, address, bytes, psk};
 
 #[test]
 fn datagrams_of_strangers_make_no_state_and_no_answer() {
@@ -185,32 +186,101 @@ fn forged_retries_neither_stop_a_request_nor_multiply_it() {
     assert!(world.nodes[0].received[0].1 == object, "the genuine one counts when it comes");
 }
 
+/// What host 1 says that stands between a host of this version and one of the version before.
+const WHY: &str = "one host has version 1 of the wire format, the other 2: update the older one";
+
+/// Host 1 of two, which has an object, and all that passes.
+fn two_hosts(protection: &Protection) -> (World, Records) {
+    let mut world = World::with(9, 2, Faults::default(), |_| HostConfig::new(protection.clone()));
+    world.nodes[1].objects.insert("object".to_owned(), bytes(9, 1000));
+    let records = Records::of(&mut world);
+    (world, records)
+}
+
+/// What an answer says of version 1, to who has opened the session with this number, read by the page on the format with nothing of this crate.
+fn read_as_version_1(answer: &[u8], protection: &Protection, number: u32) -> Answer {
+    assert_eq!(answer[0], PREVIOUS << 4 | Kind::Answer as u8, "in its own version");
+    let body = if let Protection::None = protection {
+        answer[HANDSHAKE_HEADER..].to_vec()
+    } else {
+        let (salt, place) = (&answer[24..40], &answer[40..42]);
+        let opener = [&number.to_be_bytes()[..], &[0x33; 12]].concat();
+        opened(answer, keys("anabranch scdp 1 responder", &[&[7; 32], &opener, salt, place]))
+    };
+    Answer::parse(&body).expect("an answer")
+}
+
 #[test]
 fn a_host_of_the_version_before_is_refused_in_words_that_both_ends_read() {
-    let refused = |n: u32, version: u8| {
-        let mut world = World::with(9, 2, Faults::default(), |_| HostConfig::new(Protection::None));
-        let records = Records::of(&mut world);
-        let mut opener = Opener::of_version(&Protection::None, n, version);
-        let offer = opener.offer(manifest_of(1000), parameters());
-        for at in [0, 20] {
-            world.inject_at(Time::ZERO + Duration::from_ms(at), stranger(n), 1, offer.clone());
+    for protection in [psk(), Protection::None] {
+        for is_offer in [true, false] {
+            let refused = |n: u32, version: u8| {
+                let (mut world, records) = two_hosts(&protection);
+                let mut opener = Opener::of_version(&protection, n, version);
+                let open = if is_offer {
+                    opener.offer(manifest_of(1000), parameters())
+                } else {
+                    opener.request(request("object", 1472))
+                };
+                for at in [0, 20] {
+                    world.inject_at(Time::ZERO + Duration::from_ms(at), stranger(n), 1, open.clone());
+                }
+                world.run_until(Time::ZERO + Duration::from_ms(100));
+                let node = &world.nodes[1];
+                let declined: Vec<_> = node.declined.iter().map(|(_, refusal)| refusal.text().to_owned()).collect();
+                (declined, records.between(address(1), stranger(n)), node.host.sessions())
+            };
+            let (declined, answers, sessions) = refused(1, PREVIOUS);
+            let told = if is_offer { vec![WHY.to_owned()] } else { vec![] };
+            assert_eq!((declined, sessions, answers.len()), (told, 0, 2), "told once, answered each time");
+            for answer in answers {
+                let Answer::Refuse(refusal) = read_as_version_1(&answer, &protection, 1) else { panic!("a refusal") };
+                assert_eq!((refusal.reason, refusal.text()), (Reason::Unsupported, WHY));
+            }
+            let (declined, answers, _) = refused(2, 3);
+            assert!(declined.is_empty() && answers.is_empty(), "of a later version nothing is known");
         }
-        world.run_until(Time::ZERO + Duration::from_ms(100));
-        let declined = world.nodes[1].declined.iter().map(|(_, refusal)| refusal.text().to_owned()).collect::<Vec<_>>();
-        (declined, records.between(address(1), stranger(n)), world.nodes[1].host.sessions())
-    };
-    let (declined, answers, sessions) = refused(1, PREVIOUS);
-    let why = "one host has version 1 of the wire format, the other 2: update the older one";
-    assert_eq!(
-        (&declined[..], sessions, answers.len()),
-        (&[why.to_owned()][..], 0, 2),
-        "told once, answered each time"
-    );
-    for answer in answers {
-        assert_eq!(answer[0], PREVIOUS << 4 | Kind::Answer as u8, "in its own version");
-        let Ok(Answer::Refuse(refusal)) = Answer::parse(&answer[HANDSHAKE_HEADER..]) else { panic!("a refusal") };
-        assert_eq!((refusal.reason, refusal.text()), (Reason::Unsupported, why));
     }
-    let (declined, answers, _) = refused(2, 3);
-    assert!(declined.is_empty() && answers.is_empty(), "of a later version nothing is known");
+}
+
+#[test]
+fn nobody_makes_a_host_seem_older_than_it_is() {
+    for protection in [psk(), Protection::None] {
+        let (mut world, records) = two_hosts(&protection);
+        let genuine = Opener::new(&protection, 1).offer(manifest_of(1000), parameters());
+        let mut relabelled = genuine.clone();
+        relabelled[0] = PREVIOUS << 4 | Kind::Open as u8;
+        world.inject(stranger(1), 1, relabelled);
+        world.run_until(Time::ZERO + Duration::from_ms(10));
+        let node = &world.nodes[1];
+        assert!(records.between(address(1), stranger(1)).is_empty() && node.declined.is_empty());
+        assert_eq!((node.host.refused_datagrams(), node.host.sessions()), (1, 0));
+        world.inject(stranger(1), 1, genuine);
+        world.run_until(Time::ZERO + Duration::from_ms(20));
+        assert_eq!(world.nodes[1].host.sessions(), 1, "what it said itself is still heard");
+    }
+}
+
+#[test]
+fn an_older_host_is_told_no_more_than_others_from_an_address_with_too_many_sessions() {
+    let config = |_| HostConfig { max_sessions_per_address: 1, ..HostConfig::new(Protection::None) };
+    let mut world = World::with(9, 2, Faults::default(), config);
+    world.nodes[1].manner = Manner::Ponders;
+    let records = Records::of(&mut world);
+    for (number, version) in [(1, VERSION), (2, VERSION), (3, PREVIOUS)] {
+        let offer = Opener::of_version(&Protection::None, number, version).offer(manifest_of(1000), parameters());
+        world.inject(stranger(1), 1, offer);
+    }
+    world.run_until(Time::ZERO + Duration::from_ms(1));
+    assert_eq!((world.nodes[1].host.sessions(), world.nodes[1].declined.len()), (1, 0));
+    let reasons: Vec<_> = records
+        .between(address(1), stranger(1))
+        .iter()
+        .filter(|bytes| bytes[0] & 15 == Kind::Answer as u8)
+        .filter_map(|bytes| match Answer::parse(&bytes[HANDSHAKE_HEADER..]) {
+            Ok(Answer::Refuse(refusal)) => Some((bytes[0] >> 4, refusal.reason)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(reasons, [(VERSION, Reason::Busy), (PREVIOUS, Reason::Busy)]);
 }

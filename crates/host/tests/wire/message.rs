@@ -103,6 +103,14 @@ pub(crate) fn sealed(protection: &Protection, message: &Message) -> Vec<u8> {
     out
 }
 
+/// The same in another version of the format: what an opener says.
+pub(crate) fn sealed_as(version: u8, protection: &Protection, message: &Message) -> Vec<u8> {
+    let (mut out, mut ends) = (Vec::new(), Ends::new(protection));
+    ends.opener = ends.opener.with_version(version);
+    ends.seal(message, &mut out);
+    out
+}
+
 /// What a new receiver takes a datagram for.
 pub(crate) fn taken(protection: &Protection, bytes: &[u8]) -> Result<Message, WireError> {
     Ends::new(protection).take(&mut bytes.to_vec())

@@ -3,6 +3,6 @@
 mod examples;
 mod hostile;
 mod message;
-mod page;
+pub(crate) mod page;
 mod round_trip;
 mod strategies;

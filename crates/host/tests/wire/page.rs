@@ -4,10 +4,11 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use anabranch_host::Protection;
+use anabranch_host::wire::PREVIOUS;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 
 use super::examples::examples;
-use super::message::{Message, keyed, sealed};
+use super::message::{Message, keyed, sealed, sealed_as};
 
 const MARK: &str = "<!-- example: ";
 
@@ -84,6 +85,9 @@ fn the_first_inputs_of_the_fuzz_target_are_the_examples() {
         let plain = sealed(&Protection::None, &message);
         inputs.push((name.to_owned(), [&[0][..], &sealed(&keyed(), &message)].concat()));
         inputs.push((format!("{name}-without-a-key"), [&[1], &plain[..]].concat()));
+        if matches!(message, Message::Open(..)) {
+            inputs.push((format!("{name}-version-1"), [&[0][..], &sealed_as(PREVIOUS, &keyed(), &message)].concat()));
+        }
         // What only who has the key can send.
         let header = match message {
             Message::Control(_) | Message::Hashes(_) => 24,
@@ -104,7 +108,7 @@ fn the_first_inputs_of_the_fuzz_target_are_the_examples() {
 }
 
 /// Keys of a direction: for MACs, and for the AEAD.
-fn keys(context: &'static str, material: &[&[u8]]) -> ([u8; 32], [u8; 32]) {
+pub(crate) fn keys(context: &'static str, material: &[&[u8]]) -> ([u8; 32], [u8; 32]) {
     let mut keys = [0; 64];
     blake3::Hasher::new_derive_key(context).update(&material.concat()).finalize_xof().fill(&mut keys);
     let (mac, aead) = keys.split_at(32);
@@ -115,18 +119,24 @@ fn keys(context: &'static str, material: &[&[u8]]) -> ([u8; 32], [u8; 32]) {
 fn read(datagram: &[u8]) -> Vec<u8> {
     let psk: Vec<u8> = (0..32).collect();
     let kind = datagram[0] & 15;
+    let opener_salt = [0xa0; 16];
+    let keys = match kind {
+        2 | 6 => keys("anabranch scdp 1 responder", &[&psk, &opener_salt, &[0xb0; 16], &[0, 2]]),
+        _ => keys("anabranch scdp 1 opener", &[&psk, &opener_salt]),
+    };
+    assert_eq!((datagram[0] >> 4, datagram[1] & 2, &datagram[4..8]), (2, 2, &[0x0b, 0xad, 0xca, 0xfe][..]));
+    opened(datagram, keys)
+}
+
+/// The body of a sealed datagram that is the first of its direction.
+pub(crate) fn opened(datagram: &[u8], (mac_key, aead_key): ([u8; 32], [u8; 32])) -> Vec<u8> {
+    let kind = datagram[0] & 15;
     let (header, number_at) = match kind {
         1 => (36, 20),
         2 | 3 | 7 => (24, 8),
         4 | 6 => (44, 8),
         kind => panic!("kind {kind} is not protected"),
     };
-    let opener_salt = [0xa0; 16];
-    let (mac_key, aead_key) = match kind {
-        2 | 6 => keys("anabranch scdp 1 responder", &[&psk, &opener_salt, &[0xb0; 16], &[0, 2]]),
-        _ => keys("anabranch scdp 1 opener", &[&psk, &opener_salt]),
-    };
-    assert_eq!((datagram[0] >> 4, datagram[1] & 2, &datagram[4..8]), (2, 2, &[0x0b, 0xad, 0xca, 0xfe][..]));
     assert_eq!(usize::from(u16::from_be_bytes([datagram[2], datagram[3]])), datagram.len() - header);
     assert_eq!(datagram[number_at..number_at + 8], [0; 8], "the first of its direction");
 

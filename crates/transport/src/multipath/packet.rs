@@ -23,17 +23,5 @@ pub(super) fn wrap(i: usize, out: &Transmit<Segment>, data: u64) -> Transmit<Hea
 /// Tells the other end that a subflow is over.
 pub(super) fn reset(i: usize, size: u32) -> Transmit<Header> {
     let header = Segment { flags: Flags::RST, ..Segment::default() };
-    let out = Transmit {
-        header,
-        to: 0,
-        size,
-        trimmed_size: size,
-        priority: 0,
-        control: false,
-        ect: false,
-        pushed: false,
-        rank: 0,
-        subflow: i as u8,
-    };
-    wrap(i, &out, 0)
+    wrap(i, &Transmit::data(header, 0, size, size), 0)
 }

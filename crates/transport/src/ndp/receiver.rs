@@ -109,7 +109,7 @@ impl Receiver {
         };
         self.stats.timeouts += u64::from(lost > 0);
         // With nothing asked for, silence is no wonder: our pulls wait for their turn in the host's queue.
-        if quiet && lost > 0 && !self.timer.back_off() {
+        if quiet && lost > 0 && self.timer.back_off() {
             self.state = State::Failed;
             self.timer.stop();
             self.ended = Some(Event::Failed(FailureReason::TimedOut));
@@ -124,18 +124,7 @@ impl Receiver {
     }
 
     fn control(&self, header: Header) -> Transmit<Header> {
-        Transmit {
-            header,
-            to: 0,
-            size: self.header,
-            trimmed_size: self.header,
-            priority: 0,
-            control: true,
-            ect: false,
-            pushed: false,
-            rank: 0,
-            subflow: 0,
-        }
+        Transmit::control(header, 0, self.header)
     }
 }
 

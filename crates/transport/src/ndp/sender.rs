@@ -138,17 +138,11 @@ impl Sender {
     fn data(&self, departure: Time, seq: u64, pull: u64) -> Transmit<Header> {
         let syn = if self.timer.has_reply() { None } else { NonZeroU16::new(self.credit.burst()) };
         let (object, last, sent) = (self.object.bytes(), self.object.is_last(seq), Stamp::of(departure));
+        let (header, size) = (Header::Data { seq, pull, object, sent, syn, last }, self.object.payload_of(seq));
         Transmit {
-            header: Header::Data { seq, pull, object, sent, syn, last },
-            to: 0,
-            size: self.header + self.object.payload_of(seq),
-            trimmed_size: self.header,
             priority: self.demotion.priority(self.object.bytes_before(seq)),
-            control: false,
-            ect: false,
             pushed: syn.is_some(),
-            rank: 0,
-            subflow: 0,
+            ..Transmit::data(header, 0, self.header + size, self.header)
         }
     }
 }

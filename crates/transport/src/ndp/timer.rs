@@ -4,6 +4,7 @@
 //! the same, so round trips are measured, the configured time is only the minimum, and before the first measurement
 //! another one holds (as in htsim). A packet's time runs from its departure: it may wait in the host's own queue first.
 
+use crate::retries::Retries;
 use crate::round_trip::RoundTrip;
 use crate::units::{Duration, Time};
 
@@ -28,12 +29,20 @@ pub(super) struct RetransmissionTimer {
     /// Whether all that is known of the round trip is a sample that may be too long.
     provisional: bool,
     /// Timeouts in a row with nothing from the peer in between.
-    back_offs: u32,
+    retries: Retries,
+    most_retries: u32,
 }
 
 impl RetransmissionTimer {
-    pub(super) fn new(minimum: Duration, first: Duration) -> Self {
-        Self { minimum, first: first.max(minimum), round_trip: RoundTrip::default(), provisional: false, back_offs: 0 }
+    pub(super) fn new(minimum: Duration, first: Duration, most_retries: u32) -> Self {
+        Self {
+            minimum,
+            first: first.max(minimum),
+            round_trip: RoundTrip::default(),
+            provisional: false,
+            retries: Retries::default(),
+            most_retries,
+        }
     }
 
     /// A round trip was measured. Whether it is the first.
@@ -62,7 +71,7 @@ impl RetransmissionTimer {
 
     /// How long to wait now.
     pub(super) fn timeout(&self) -> Duration {
-        let pause = self.base() * (1 << self.back_offs.min(MOST_DOUBLINGS));
+        let pause = self.base() * (1 << self.retries.timeouts().min(MOST_DOUBLINGS));
         if self.is_measured() { pause } else { pause.max(self.first) }
     }
 
@@ -73,13 +82,12 @@ impl RetransmissionTimer {
 
     /// A packet of the peer has come: back to the shortest timeout. Whether it had grown.
     pub(super) fn on_packet(&mut self) -> bool {
-        std::mem::take(&mut self.back_offs) > 0
+        self.retries.on_answer()
     }
 
-    /// A timeout came with nothing from the peer since the last one. Returns how many did in a row.
-    pub(super) fn back_off(&mut self) -> u32 {
-        self.back_offs += 1;
-        self.back_offs
+    /// A timeout came with nothing from the peer since the last one. Returns whether the peer is given up.
+    pub(super) fn back_off(&mut self) -> bool {
+        self.retries.on_timeout(self.most_retries)
     }
 
     fn base(&self) -> Duration {
@@ -96,7 +104,7 @@ mod tests {
 
     #[test]
     fn exceeds_round_trips_by_the_minimum_at_least() {
-        let new = || RetransmissionTimer::new(Duration::from_us(100), Duration::from_us(500));
+        let new = || RetransmissionTimer::new(Duration::from_us(100), Duration::from_us(500), 9);
         let mut p = new();
         assert_eq!(p.timeout(), Duration::from_us(500), "nothing is known");
         assert!(p.sample(Duration::from_us(10)));
@@ -112,7 +120,7 @@ mod tests {
 
     #[test]
     fn doubles_up_to_eight_times() {
-        let mut p = RetransmissionTimer::new(Duration::from_us(1), Duration::from_us(1));
+        let mut p = RetransmissionTimer::new(Duration::from_us(1), Duration::from_us(1), 9);
         let pauses: Vec<u64> = (0..5)
             .map(|_| {
                 p.back_off();

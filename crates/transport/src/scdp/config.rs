@@ -11,6 +11,9 @@ use std::sync::Arc;
 /// Maximum source symbols of a block: RFC 6330 §5.1.2.
 pub const MAX_BLOCK_SYMBOLS: u32 = 56_403;
 
+/// Timeouts double up to this many times the first.
+pub(super) const LONGEST_TIMEOUT: u64 = 64;
+
 /// Parameters of SCDP.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]

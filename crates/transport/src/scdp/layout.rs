@@ -6,6 +6,9 @@ use super::header::{Options, Symbol};
 /// many that only invalid input exceeds it; both ends reject that.
 const REPAIR_LIMIT: u32 = 1 << 16;
 
+/// Blocks in progress at once; more are not begun, which bounds the memory of both ends.
+pub(super) const LIVE_BLOCKS: usize = 64;
+
 /// An object without end.
 const ENDLESS: u64 = u64::MAX;
 
@@ -119,6 +122,21 @@ pub fn mix(x: u64) -> u64 {
 #[inline]
 pub(super) fn lane_source(k: u32, lane: u32, lanes: u32) -> u32 {
     if lanes == 1 { k } else { (k + lanes - 1).saturating_sub(lane) / lanes }
+}
+
+/// The blocks whose first symbols a sender pushes unasked: calls `push(block, count)`, in order, for source symbols only.
+pub(super) fn initial_window(layout: &Layout, lane: u32, lanes: u32, window: u32, mut push: impl FnMut(u32, u32)) {
+    let mut left = window;
+    for block in 0..layout.blocks.min(LIVE_BLOCKS as u32) {
+        if left == 0 {
+            return;
+        }
+        let count = lane_source(layout.source_symbols(block), lane, lanes).min(left);
+        if count > 0 {
+            push(block, count);
+            left -= count;
+        }
+    }
 }
 
 #[cfg(test)]

@@ -6,8 +6,7 @@
 use super::block::{Collected, Decode};
 use super::config::{PullPacing, ScdpConfig};
 use super::header::{Header, Options, Symbol};
-use super::layout::{Layout, lane_source};
-use crate::{Arrival, Duration, Event, FailureReason, Stats, Time};
+use crate::{Arrival, Event, FailureReason, Stats, Time};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -40,9 +39,6 @@ use window::Seen;
 
 /// In a group a round trip may be this many times the least one: the rest of the time, symbols wait for other receivers.
 const ROUND_TRIP_WITHIN: u64 = 4;
-
-/// Blocks in progress at once; more are not begun, which bounds the memory of both ends.
-pub(super) const LIVE_BLOCKS: usize = 64;
 
 /// How far the session is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -370,27 +366,4 @@ impl Receiver {
     pub(super) fn check(&self) -> u32 {
         self.requests.check()
     }
-}
-
-/// The blocks whose first symbols a sender pushes unasked: calls `push(block, count)`, in order, for source symbols only.
-pub(super) fn initial_window(layout: &Layout, lane: u32, lanes: u32, window: u32, mut push: impl FnMut(u32, u32)) {
-    let mut left = window;
-    for block in 0..layout.blocks.min(LIVE_BLOCKS as u32) {
-        if left == 0 {
-            return;
-        }
-        let count = lane_source(layout.source_symbols(block), lane, lanes).min(left);
-        if count > 0 {
-            push(block, count);
-            left -= count;
-        }
-    }
-}
-
-/// Timeouts double up to this many times the first.
-const LONGEST_TIMEOUT: u64 = 64;
-
-/// Time between two probes of a silent peer, after `tries` of them.
-pub(super) fn back_off(timeout: Duration, tries: u32) -> Duration {
-    crate::back_off(timeout, timeout * LONGEST_TIMEOUT, tries)
 }

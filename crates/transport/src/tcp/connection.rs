@@ -149,18 +149,7 @@ impl Connection {
     #[inline]
     fn transmit(&self, segment: Segment, ect: bool, priority: u8, rank: u16) -> Transmit<Segment> {
         let bare = self.header + segment.option_bytes();
-        Transmit {
-            header: segment,
-            to: 0,
-            size: bare + u32::from(segment.len),
-            trimmed_size: bare,
-            priority,
-            control: false,
-            ect,
-            pushed: false,
-            rank,
-            subflow: 0,
-        }
+        Transmit { priority, ect, rank, ..Transmit::data(segment, 0, bare + u32::from(segment.len), bare) }
     }
 
     fn close(&mut self) {

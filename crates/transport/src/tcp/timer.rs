@@ -3,6 +3,7 @@
 //! One segment is timed at a time and never a retransmitted one (Karn's algorithm, RFC 6298 §3); the caller picks it.
 
 use super::config::TcpConfig;
+use crate::retries::Retries;
 use crate::round_trip::RoundTrip;
 use crate::units::{Duration, Time};
 
@@ -21,8 +22,8 @@ pub(super) struct RetransmissionTimer {
     max: Duration,
     granularity: Duration,
     /// Timeouts since the last progress.
-    consecutive: u8,
-    retries: u8,
+    retries: Retries,
+    most_retries: u32,
 }
 
 impl RetransmissionTimer {
@@ -36,8 +37,8 @@ impl RetransmissionTimer {
             min: config.rto_min,
             max: config.rto_max,
             granularity: config.clock_granularity,
-            consecutive: 0,
-            retries: config.retries,
+            retries: Retries::default(),
+            most_retries: config.retries.into(),
         }
     }
 
@@ -58,7 +59,7 @@ impl RetransmissionTimer {
 
     /// RFC 6298 §5.1: the SYN is sent, for the first time with the timeout of SYNs.
     pub(super) fn start_with(&mut self, now: Time, timeout: Option<Duration>) {
-        if self.consecutive == 0
+        if self.retries.timeouts() == 0
             && let Some(timeout) = timeout
         {
             self.rto = timeout;
@@ -92,12 +93,12 @@ impl RetransmissionTimer {
     /// The other end acknowledged something new.
     #[inline]
     pub(super) fn progress(&mut self) {
-        self.consecutive = 0;
+        self.retries.on_answer();
     }
 
     /// Timeouts since the last progress.
-    pub(super) fn consecutive(&self) -> u8 {
-        self.consecutive
+    pub(super) fn consecutive(&self) -> u32 {
+        self.retries.timeouts()
     }
 
     /// A round-trip time of a segment that was sent once (RFC 6298 §2). Ends the back-off.
@@ -109,10 +110,9 @@ impl RetransmissionTimer {
     /// The timer fired: doubles the timeout (RFC 6298 §5.5) and stops. `false` when the retries are exhausted.
     pub(super) fn fire(&mut self) -> bool {
         self.deadline = Time::MAX;
-        if self.consecutive >= self.retries {
+        if self.retries.on_timeout(self.most_retries) {
             return false;
         }
-        self.consecutive += 1;
         self.rto = (self.rto * 2).min(self.max);
         true
     }

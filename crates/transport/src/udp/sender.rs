@@ -61,18 +61,11 @@ impl Sender {
         if self.next == self.total {
             self.deadline = Some(now.max(self.departure) + self.config.linger);
         }
-        let headers = self.config.header.0;
+        let (headers, payload) = (self.config.header.0 as u32, (end - start) as u32);
         Some(Transmit {
-            header,
-            to: RECEIVER,
-            size: (headers + end - start) as u32,
-            trimmed_size: headers as u32,
             priority: self.config.priority,
-            control: false,
             ect: self.config.ect,
-            pushed: false,
-            rank: 0,
-            subflow: 0,
+            ..Transmit::data(header, RECEIVER, headers + payload, headers)
         })
     }
 

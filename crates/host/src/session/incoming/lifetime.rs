@@ -2,6 +2,7 @@
 
 use anabranch_transport::{Duration, Time};
 
+use crate::session::Bounds;
 use crate::wire::{Answer, Held, Refusal};
 
 /// Phase of a session.
@@ -40,22 +41,13 @@ pub(crate) enum Ending {
     Narrow(u16),
 }
 
-/// How long a session lasts by itself.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Timeouts {
-    /// While nothing shows that a sender is there.
-    pub(super) give_up_after: Duration,
-    /// While there is no progress.
-    pub(super) stall_after: Duration,
-    /// After the end, since a sender last asked how the session ended.
-    pub(super) linger: Duration,
-}
-
 /// The phase, and the times that end it.
 #[derive(Debug)]
 pub(super) struct Lifetime {
     phase: Phase,
-    timeouts: Timeouts,
+    bounds: Bounds,
+    /// How long senders are answered that ask how the session ended, since the last one asked.
+    linger: Duration,
     /// When it last made progress.
     progress: Time,
     /// When the offer, or a question about it, last arrived; `None` if the object was asked for.
@@ -69,17 +61,17 @@ pub(super) struct Lifetime {
 
 impl Lifetime {
     /// For an object that is offered.
-    pub(super) fn offered(now: Time, timeouts: Timeouts) -> Self {
-        Self { offered_at: Some(now), ..Self::new(now, Phase::Offered, timeouts) }
+    pub(super) fn offered(now: Time, bounds: Bounds, linger: Duration) -> Self {
+        Self { offered_at: Some(now), ..Self::new(now, Phase::Offered, bounds, linger) }
     }
 
     /// For an object that is asked for.
-    pub(super) fn asking(now: Time, timeouts: Timeouts) -> Self {
-        Self::new(now, Phase::Asking, timeouts)
+    pub(super) fn asking(now: Time, bounds: Bounds, linger: Duration) -> Self {
+        Self::new(now, Phase::Asking, bounds, linger)
     }
 
-    fn new(now: Time, phase: Phase, timeouts: Timeouts) -> Self {
-        Self { phase, timeouts, progress: now, offered_at: None, read: 0, forget_at: None, forget_by: now }
+    fn new(now: Time, phase: Phase, bounds: Bounds, linger: Duration) -> Self {
+        Self { phase, bounds, linger, progress: now, offered_at: None, read: 0, forget_at: None, forget_by: now }
     }
 
     pub(super) fn phase(&self) -> &Phase {
@@ -103,7 +95,7 @@ impl Lifetime {
 
     /// How long the session lasts while nothing shows that a sender is there.
     pub(super) fn give_up_after(&self) -> Duration {
-        self.timeouts.give_up_after
+        self.bounds.give_up_after
     }
 
     /// The next phase begins.
@@ -131,13 +123,13 @@ impl Lifetime {
     /// The application has decided. From now on the session only repeats how it ended, for as long as that may be lost and asked for again.
     pub(super) fn close(&mut self, now: Time, ending: Ending) {
         self.phase = Phase::Closed(ending);
-        self.forget_at = Some(now + self.timeouts.linger);
-        self.forget_by = now + self.timeouts.linger + self.timeouts.give_up_after;
+        self.forget_at = Some(now + self.linger);
+        self.forget_by = now + self.linger + self.bounds.give_up_after;
     }
 
     /// A sender asks how the session ended. A sender that asks forever does not keep the session forever.
     pub(super) fn on_question(&mut self, now: Time) {
-        self.forget_at = Some((now + self.timeouts.linger).min(self.forget_by));
+        self.forget_at = Some((now + self.linger).min(self.forget_by));
     }
 
     /// The session has failed.
@@ -168,14 +160,13 @@ impl Lifetime {
 
     /// When the session ends without progress.
     fn deadline(&self) -> Option<Time> {
-        let Timeouts { give_up_after, stall_after, .. } = self.timeouts;
-        let stalled = self.progress + stall_after;
-        match (&self.phase, self.offered_at) {
-            (Phase::Closed(_) | Phase::Failed, _) => None,
-            (Phase::Offered | Phase::Deferred, Some(offered_at)) => Some(stalled.min(offered_at + give_up_after)),
-            (Phase::Confirming, _) => Some(self.progress + give_up_after),
-            _ => Some(stalled),
-        }
+        let unproven = match &self.phase {
+            Phase::Closed(_) | Phase::Failed => return None,
+            Phase::Offered | Phase::Deferred => self.offered_at,
+            Phase::Confirming => Some(self.progress),
+            Phase::Asking | Phase::Receiving | Phase::Checking => None,
+        };
+        Some(self.bounds.deadline(self.progress, unproven))
     }
 }
 
@@ -183,11 +174,8 @@ impl Lifetime {
 mod tests {
     use super::*;
 
-    const TIMEOUTS: Timeouts = Timeouts {
-        give_up_after: Duration::from_secs(10),
-        stall_after: Duration::from_secs(300),
-        linger: Duration::from_secs(1),
-    };
+    const BOUNDS: Bounds = Bounds { give_up_after: Duration::from_secs(10), stall_after: Duration::from_secs(300) };
+    const LINGER: Duration = Duration::from_secs(1);
 
     fn at(seconds: u64) -> Time {
         Time::ZERO + Duration::from_secs(seconds)
@@ -195,20 +183,20 @@ mod tests {
 
     #[test]
     fn an_offer_is_kept_while_it_comes_again_and_not_for_ever() {
-        let mut offered = Lifetime::offered(at(0), TIMEOUTS);
+        let mut offered = Lifetime::offered(at(0), BOUNDS, LINGER);
         assert_eq!(offered.poll_timeout(), Some(at(10)));
         for second in 1..400 {
             offered.on_repeated_offer(at(second));
             assert_eq!(offered.is_stalled(at(second + 9)), second >= 291, "{second}");
         }
-        let mut asking = Lifetime::asking(at(0), TIMEOUTS);
+        let mut asking = Lifetime::asking(at(0), BOUNDS, LINGER);
         asking.on_repeated_offer(at(1));
         assert_eq!(asking.poll_timeout(), Some(at(300)), "nobody offers it");
     }
 
     #[test]
     fn each_step_gives_more_time_and_a_sender_that_is_gone_little() {
-        let mut lifetime = Lifetime::asking(at(0), TIMEOUTS);
+        let mut lifetime = Lifetime::asking(at(0), BOUNDS, LINGER);
         lifetime.enter(at(7), Phase::Receiving);
         assert_eq!(lifetime.poll_timeout(), Some(at(307)));
         lifetime.on_progress(at(8));
@@ -222,7 +210,7 @@ mod tests {
 
     #[test]
     fn who_reads_in_order_to_decide_has_time_while_it_reads_more_and_is_asked() {
-        let mut lifetime = Lifetime::offered(at(0), TIMEOUTS);
+        let mut lifetime = Lifetime::offered(at(0), BOUNDS, LINGER);
         lifetime.enter(at(1), Phase::Deferred);
         for second in 2..1000 {
             lifetime.on_repeated_offer(at(second));
@@ -239,7 +227,7 @@ mod tests {
 
     #[test]
     fn questions_about_the_end_are_answered_for_some_time() {
-        let mut lifetime = Lifetime::asking(at(0), TIMEOUTS);
+        let mut lifetime = Lifetime::asking(at(0), BOUNDS, LINGER);
         lifetime.close(at(5), Ending::Verified(true));
         assert!(lifetime.is_closed() && !lifetime.is_stalled(at(1000)));
         let answered = (5..100).take_while(|&second| {

@@ -18,8 +18,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anabranch_transport::scdp::{Header, Options, ScdpConfig};
-use anabranch_transport::{Arrival, Duration, Endpoint, Event, FailureReason, Peer, Stats, Time};
+use anabranch_transport::{Arrival, Endpoint, Event, FailureReason, Peer, Stats, Time};
 
+use super::bounds::Bounds;
 use super::outcome::Failure;
 use crate::limits::Limits;
 use crate::wire::{Answer, Control, Object as Wanted, Reason, SYMBOL_HEADER, SymbolRepr};
@@ -32,7 +33,7 @@ use found::Found;
 pub(crate) use lane::Lane;
 use lanes::Lanes;
 pub(crate) use lifetime::Ending;
-use lifetime::{Lifetime, Phase, Timeouts};
+use lifetime::{Lifetime, Phase};
 use multicast::Multicast;
 use path::Paths;
 use pulls::Pulls;
@@ -45,8 +46,7 @@ pub(crate) struct Terms {
     pub(crate) limits: Limits,
     /// Keys of which one must have signed the object, if there are any.
     pub(crate) signers: Vec<PublicKey>,
-    pub(crate) give_up_after: Duration,
-    pub(crate) stall_after: Duration,
+    pub(crate) bounds: Bounds,
 }
 
 /// The receiving end.
@@ -98,7 +98,7 @@ impl Incoming {
         terms: &Terms,
         config: Arc<ScdpConfig>,
     ) -> Self {
-        let lifetime = Lifetime::offered(now, terms.timeouts(&config));
+        let lifetime = Lifetime::offered(now, terms.bounds, config.linger);
         let mut incoming = Self::new(now, lifetime, Lanes::offering(lane), terms, config);
         incoming.received_bytes = bytes as u64;
         incoming.multicast = Multicast::new(grouped);
@@ -109,7 +109,7 @@ impl Incoming {
 
     /// Asks servers for an object.
     pub(crate) fn asking(now: Time, lanes: Vec<Lane>, wanted: Wanted, terms: &Terms, config: Arc<ScdpConfig>) -> Self {
-        let lifetime = Lifetime::asking(now, terms.timeouts(&config));
+        let lifetime = Lifetime::asking(now, terms.bounds, config.linger);
         Self::new(now, lifetime, Lanes::asked(now, lanes, wanted), terms, config)
     }
 
@@ -671,13 +671,5 @@ impl Incoming {
             return Ok(true);
         }
         self.lanes.poll_request(now, index, self.transport.window(), self.largest_packet, out)
-    }
-}
-
-impl Terms {
-    /// When sessions end by themselves.
-    fn timeouts(&self, config: &ScdpConfig) -> Timeouts {
-        let &Self { give_up_after, stall_after, .. } = self;
-        Timeouts { give_up_after, stall_after, linger: config.linger }
     }
 }

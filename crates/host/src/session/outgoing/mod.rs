@@ -17,6 +17,7 @@ use anabranch_transport::scdp::{Header, Layout, Options, Pull, Sender, Straggler
 use anabranch_transport::{Arrival, Endpoint, Event, GROUP, Peer, Stats, Time, Transmit};
 
 use super::blocks::Blocks;
+use super::bounds::Bounds;
 use super::outcome::{Failure, Outcome};
 use super::pace::Pace;
 use crate::config::HostConfig;
@@ -110,7 +111,7 @@ impl Outgoing {
             pace,
             paced_until: None,
             turn_of_group: false,
-            progress: Progress::new(now, config.give_up_after, config.stall_after),
+            progress: Progress::new(now, Bounds::of(config)),
             drops_stragglers: config.stragglers.policy == StragglerPolicy::Drop,
             symbol: Vec::new(),
             sent_bytes: 0,

@@ -2,6 +2,8 @@
 
 use anabranch_transport::{Duration, Time};
 
+use crate::session::Bounds;
+
 /// The last progress.
 #[derive(Debug)]
 pub(super) struct Progress {
@@ -9,19 +11,18 @@ pub(super) struct Progress {
     last: Time,
     /// Blocks that receivers have completed, and how many receivers need nothing.
     step: (u64, usize),
-    give_up_after: Duration,
-    stall_after: Duration,
+    bounds: Bounds,
 }
 
 impl Progress {
-    /// A session begins that ends `stall_after` after its last progress, or `give_up_after` after its beginning while its receiver is not validated.
-    pub(super) fn new(now: Time, give_up_after: Duration, stall_after: Duration) -> Self {
-        Self { began: now, last: now, step: (0, 0), give_up_after, stall_after }
+    /// A session begins.
+    pub(super) fn new(now: Time, bounds: Bounds) -> Self {
+        Self { began: now, last: now, step: (0, 0), bounds }
     }
 
     /// How long a receiver may leave a question unanswered.
     pub(super) fn give_up_after(&self) -> Duration {
-        self.give_up_after
+        self.bounds.give_up_after
     }
 
     /// Takes the blocks that receivers have completed and the number of receivers that need nothing: a change is progress.
@@ -36,11 +37,9 @@ impl Progress {
         self.last = now;
     }
 
-    /// When the slowest receiver is given up without progress.
+    /// When the slowest receiver is given up without progress. A peer that does not show that it receives the answer may never have asked.
     pub(super) fn deadline(&self, is_unvalidated: bool) -> Time {
-        let stalled = self.last + self.stall_after;
-        // A peer that does not show that it receives the answer may never have asked.
-        if is_unvalidated { stalled.min(self.began + self.give_up_after) } else { stalled }
+        self.bounds.deadline(self.last, is_unvalidated.then_some(self.began))
     }
 }
 
@@ -54,7 +53,8 @@ mod tests {
 
     #[test]
     fn only_a_new_step_gives_more_time() {
-        let mut progress = Progress::new(at(5), Duration::from_secs(10), Duration::from_secs(300));
+        let bounds = Bounds { give_up_after: Duration::from_secs(10), stall_after: Duration::from_secs(300) };
+        let mut progress = Progress::new(at(5), bounds);
         assert_eq!((progress.deadline(false), progress.deadline(true)), (at(305), at(15)));
         for (second, step, deadline) in [(6, (0, 0), 305), (7, (1, 0), 307), (8, (1, 0), 307), (9, (1, 1), 309)] {
             progress.on_step(at(second), step);

@@ -25,7 +25,6 @@ pub(super) enum Overdue {
 pub(super) struct PullTimer {
     timeout: RetransmissionTimer,
     deadline: Time,
-    retries: u32,
     linger: Duration,
     /// When a packet last came, or a pull last left.
     active_at: Time,
@@ -36,9 +35,8 @@ pub(super) struct PullTimer {
 impl PullTimer {
     pub(super) fn new(config: &NdpConfig) -> Self {
         Self {
-            timeout: RetransmissionTimer::new(config.pull_timeout, config.rto_initial),
+            timeout: RetransmissionTimer::new(config.pull_timeout, config.rto_initial, config.retries),
             deadline: NEVER,
-            retries: config.retries,
             linger: config.linger,
             active_at: Time::ZERO,
             aged_at: Time::ZERO,
@@ -103,9 +101,9 @@ impl PullTimer {
         (if quiet { Overdue::All } else { Overdue::Old }, quiet)
     }
 
-    /// Another timeout in a row with nothing from the sender. False if it was the last.
+    /// Another timeout in a row with nothing from the sender. Returns whether it is given up.
     pub(super) fn back_off(&mut self) -> bool {
-        self.timeout.back_off() <= self.retries
+        self.timeout.back_off()
     }
 
     /// Sets the timer anew after the deadline; `quiet` as [`overdue`](Self::overdue) said.
@@ -171,12 +169,12 @@ mod tests {
     fn pauses_double_until_retries_are_exhausted_or_a_packet_comes() {
         let mut timer = timer();
         timer.sample(ms(8), sample(8));
-        assert!(timer.back_off() && timer.back_off());
+        assert!(!timer.back_off() && !timer.back_off());
         timer.rearm(ms(100), true);
         assert_eq!(timer.deadline(), ms(100 + 4 * 24));
         timer.on_packet(ms(101));
         assert_eq!(timer.deadline(), ms(101 + 24));
-        assert!(timer.back_off() && timer.back_off() && !timer.back_off());
+        assert_eq!([1, 2, 3].map(|_| timer.back_off()), [false, false, true]);
     }
 
     #[test]

@@ -28,7 +28,6 @@ pub(super) enum Remedy {
 pub(super) struct ReplyTimer {
     timeout: RetransmissionTimer,
     deadline: Time,
-    retries: u32,
     /// When the next packet can leave the host, if that is not at once.
     departure: Time,
     /// When a packet last left the host.
@@ -41,9 +40,8 @@ pub(super) struct ReplyTimer {
 impl ReplyTimer {
     pub(super) fn new(config: &NdpConfig) -> Self {
         Self {
-            timeout: RetransmissionTimer::new(config.rto, config.rto_initial),
+            timeout: RetransmissionTimer::new(config.rto, config.rto_initial, config.retries),
             deadline: NEVER,
-            retries: config.retries,
             departure: Time::ZERO,
             sent_at: Time::ZERO,
             last_reply: LastReply::None,
@@ -123,7 +121,7 @@ impl ReplyTimer {
         if self.last_reply == LastReply::SinceTimeout || one_loss {
             self.last_reply = LastReply::BeforeTimeout;
             Remedy::SendAgain
-        } else if self.timeout.back_off() > self.retries {
+        } else if self.timeout.back_off() {
             Remedy::GiveUp
         } else {
             Remedy::SendOne

@@ -3,10 +3,9 @@
 
 use super::order::Order;
 use super::session::Session;
-use super::{LIVE_BLOCKS, initial_window};
 use crate::scdp::block::Block;
 use crate::scdp::config::ScdpConfig;
-use crate::scdp::layout::lane_source;
+use crate::scdp::layout::{LIVE_BLOCKS, initial_window, lane_source};
 use std::collections::VecDeque;
 use std::collections::vec_deque::Iter;
 

@@ -15,18 +15,7 @@ impl Receiver {
         let size = self.config.header.0 as u32;
         let Asked { index, upto, fin } = asked;
         let (block, base) = (self.blocks().number(index), self.blocks().base());
-        Transmit {
-            header: Header::Pull(Pull { block, upto, base, fin, retry, done }),
-            to: lane as Peer,
-            size,
-            trimmed_size: size,
-            priority: 0,
-            control: true,
-            ect: false,
-            pushed: false,
-            rank: 0,
-            subflow: 0,
-        }
+        Transmit::control(Header::Pull(Pull { block, upto, base, fin, retry, done }), lane as Peer, size)
     }
 
     /// How many pulls could be sent, starting now; 0 if none can.

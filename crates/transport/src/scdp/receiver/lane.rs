@@ -3,6 +3,7 @@
 use super::pace::Pace;
 use super::timer::RetransmissionTimer;
 use super::window::{Seen, Window};
+use crate::retries::Retries;
 use crate::{Duration, Time};
 
 /// Timeouts in a row that one of several senders may have before it is left out. Few, as the others can do its share.
@@ -45,7 +46,7 @@ pub(super) struct Lane {
     /// Since when nothing that was asked for has arrived.
     silent_since: Time,
     /// Timeouts in a row.
-    timeouts: u32,
+    retries: Retries,
     timer: RetransmissionTimer,
     /// A pull was repeated and not yet answered.
     retried: bool,
@@ -131,7 +132,7 @@ impl Lane {
 
     /// Where others may take over from it: whether it has not answered in time.
     pub(super) fn is_late(&self) -> Option<bool> {
-        self.pace.as_ref().map(|_| self.timeouts > 0)
+        self.pace.as_ref().map(|_| self.retries.timeouts() > 0)
     }
 
     /// When the symbol with this number, among all that it was asked for, was asked for; `None` if a newer one has arrived.
@@ -150,7 +151,7 @@ impl Lane {
     /// Whether it answers, as far as is known, or may do so again: one of several.
     #[inline]
     pub(super) fn is_in_touch(&self) -> bool {
-        self.timeouts <= LEFT_OUT_AFTER && !self.excluded
+        !self.is_left_out() && !self.excluded
     }
 
     pub(super) fn is_excluded(&self) -> bool {
@@ -166,7 +167,7 @@ impl Lane {
 
     /// Its silence until now no longer counts.
     pub(super) fn reset_timeouts(&mut self) {
-        self.timeouts = 0;
+        self.retries.on_answer();
     }
 
     /// Blocks that it has withheld.
@@ -261,7 +262,7 @@ impl Lane {
             self.window.on_symbol(now, symbol.block, symbol.index, symbol.seen, coming);
         }
         // A header shows that the sender is alive, but that must not raise the rate of pulls on a path that trims all symbols.
-        self.timeouts = if symbol.seen == Seen::Trimmed { self.timeouts.min(LEFT_OUT_AFTER) } else { 0 };
+        self.retries.limit(if symbol.seen == Seen::Trimmed { LEFT_OUT_AFTER } else { 0 });
     }
 
     /// It was new.
@@ -323,19 +324,19 @@ impl Lane {
         self.timer.forget_pull();
     }
 
-    /// Nothing has arrived for too long. Returns for how many times in a row.
-    pub(super) fn on_timeout(&mut self, now: Time) -> u32 {
-        self.timeouts += 1;
+    /// Nothing has arrived for too long. Returns whether it is given up after `most` retries.
+    pub(super) fn on_timeout(&mut self, now: Time, most: u32) -> bool {
+        let given_up = self.retries.on_timeout(most);
         self.timer.on_timeout();
-        self.window.on_timeout(self.timeouts);
+        self.window.on_timeout(self.retries.timeouts());
         self.forget_requests();
         (self.last_arrival, self.retry_due) = (now, true);
-        self.timeouts
+        given_up
     }
 
     /// The other senders do its share, if they can: whether it has been silent for too long for one of several.
     pub(super) fn is_left_out(&self) -> bool {
-        self.timeouts > LEFT_OUT_AFTER
+        self.retries.timeouts() > LEFT_OUT_AFTER
     }
 
     /// No pull is repeated.
@@ -399,7 +400,7 @@ mod tests {
         );
         lane.on_new_symbol(at(2));
         assert_eq!(lane.timeout(MINIMUM), Some(at(4)));
-        assert_eq!((lane.on_timeout(at(4)), lane.timeout(MINIMUM)), (1, None), "it is due now");
+        assert_eq!((lane.on_timeout(at(4), 1), lane.timeout(MINIMUM)), (false, None), "it is due now");
         assert!(lane.take_retry() && !lane.take_retry());
         assert_eq!(lane.timeout(MINIMUM), Some(at(8)), "and doubled");
         lane.no_longer_waits(10);
@@ -409,21 +410,21 @@ mod tests {
     #[test]
     fn a_silent_sender_is_left_out_after_two_timeouts_and_headers_alone_keep_it_at_one() {
         let mut lane = lane();
-        lane.on_timeout(at(2));
+        lane.on_timeout(at(2), 9);
         assert!(lane.is_in_touch() && !lane.is_left_out());
-        lane.on_timeout(at(6));
+        lane.on_timeout(at(6), 9);
         assert!(!lane.is_in_touch() && lane.is_left_out());
         lane.on_symbol(at(7), &arrived(0, Seen::Trimmed), false, MINIMUM);
-        assert_eq!((lane.is_in_touch(), lane.on_timeout(at(20))), (true, 2));
+        assert_eq!((lane.is_in_touch(), lane.on_timeout(at(20), 1)), (true, true), "the second in a row");
         lane.on_symbol(at(21), &arrived(1, Seen::Whole), false, MINIMUM);
-        assert_eq!(lane.on_timeout(at(40)), 1);
+        assert!(!lane.on_timeout(at(40), 1));
     }
 
     #[test]
     fn an_excluded_sender_is_told_and_asked_nothing() {
         let mut lane = lane();
         lane.owe(Message::Keepalive);
-        lane.on_timeout(at(2));
+        lane.on_timeout(at(2), 9);
         lane.exclude();
         assert_eq!((lane.take_message(), lane.take_retry(), lane.is_in_touch()), (None, false, false));
         lane.reset_timeouts();

@@ -221,11 +221,11 @@ impl Lanes {
     pub(super) fn on_timeout(&mut self, now: Time, lane: u32) -> Silence {
         let others = (0..).zip(&self.all).any(|(i, l)| i != lane && l.is_in_touch());
         let l = &mut self.all[lane as usize];
-        let timeouts = l.on_timeout(now);
+        let given_up = l.on_timeout(now, self.config.retries);
         if others && l.is_left_out() {
             l.stop_retrying();
             Silence::LeaveOut
-        } else if timeouts > self.config.retries {
+        } else if given_up {
             Silence::GiveUp
         } else {
             Silence::Repeat

@@ -6,9 +6,10 @@
 //! wait for the others, but never a wait longer than this receiver's own timeout: receivers do not make each other
 //! wait longer and longer.
 
-use super::{LIVE_BLOCKS, back_off};
 use crate::round_trip::RoundTrip;
-use crate::{Duration, Time};
+use crate::scdp::config::LONGEST_TIMEOUT;
+use crate::scdp::layout::LIVE_BLOCKS;
+use crate::{Duration, Time, back_off};
 
 /// A timed symbol counts as lost once this many symbols have overtaken it, and another pull is timed.
 const OVERTAKEN: u32 = 64;
@@ -81,7 +82,7 @@ impl RetransmissionTimer {
     #[inline]
     pub(super) fn timeout(&self, minimum: Duration) -> Duration {
         let measured = self.round_trip.timeout(minimum);
-        back_off(measured, self.doublings).min(back_off(minimum, u32::MAX)).max(measured)
+        back_off(measured, minimum * LONGEST_TIMEOUT, self.doublings).max(measured)
     }
 }
 

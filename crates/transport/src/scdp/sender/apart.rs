@@ -4,41 +4,54 @@
 //! for no symbol leaves before every receiver has asked for it. So the fork resumes exactly where the group is, for one receiver
 //! only, and neither the fork nor the group sends it anything twice.
 
-use super::watch::Watch;
-use super::{Due, Member, Sender};
-use crate::scdp::header::{Header, Mode, Options};
+use super::Sender;
+use super::packets::Packets;
+use super::surplus::Surplus;
+use crate::scdp::header::Header;
 use crate::{Arrival, Endpoint as _, Event, Peer, Stats, Time, Transmit};
-use std::collections::VecDeque;
 
-/// What a one-to-many sender keeps when it does not just wait for stragglers, or has lost a receiver.
-#[derive(Debug)]
+/// What has become of a receiver outside the group.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Fate {
+    /// It has the whole object.
+    Completed,
+    /// Its session has failed, after so much that it has asked for without need. It is told so, now and when it sends again.
+    Failed(Surplus),
+}
+
+/// Receivers outside the group.
+#[derive(Debug, Default)]
 pub(super) struct Apart {
-    /// `None`: no receiver is judged; all that answer are waited for.
-    pub(super) watch: Option<Watch>,
-    /// See [`Sender::quorum`].
-    quorum: Option<usize>,
-    pub(super) detached: Vec<(Peer, Sender)>,
+    detached: Vec<(Peer, Sender)>,
     /// Receivers given up, and whether each is still to be told.
-    pub(super) dropped: Vec<(Peer, bool)>,
+    dropped: Vec<(Peer, bool)>,
     /// Until when receivers that were given up are told so if they send a pull.
     until: Option<Time>,
+    /// What the group has not been told.
+    fates: Vec<(Peer, Fate)>,
     /// Counters of detached senders that have closed.
     stats: Stats,
-    /// How far each receiver is; kept to reuse its memory.
-    reached: Vec<u32>,
 }
 
 impl Apart {
-    pub(super) fn new(watch: Option<Watch>, quorum: Option<usize>) -> Self {
-        Self {
-            watch,
-            quorum,
-            detached: Vec::new(),
-            dropped: Vec::new(),
-            until: None,
-            stats: Stats::default(),
-            reached: Vec::new(),
-        }
+    /// A receiver has a session of its own.
+    pub(super) fn detach(&mut self, peer: Peer, alone: Sender) {
+        self.detached.push((peer, alone));
+    }
+
+    /// A receiver has been silent for too long. If it sends again, it is told that it was given up.
+    pub(super) fn lose(&mut self, peer: Peer) {
+        self.dropped.push((peer, false));
+    }
+
+    /// A receiver is given up, and told so now and if it sends again.
+    pub(super) fn give_up(&mut self, peer: Peer) {
+        self.dropped.push((peer, true));
+    }
+
+    /// Until when receivers that were given up are told so.
+    pub(super) fn tell_until(&mut self, until: Time) {
+        self.until = (!self.dropped.is_empty()).then_some(until);
     }
 
     /// Whether there is something left to do for receivers outside the group.
@@ -50,12 +63,46 @@ impl Apart {
         self.detached.iter().any(|(_, sender)| sender.has_due())
     }
 
-    pub(super) fn poll_timeout(&self) -> Option<Time> {
-        let senders = self.detached.iter().filter_map(|(_, sender)| sender.poll_timeout());
-        senders.chain(self.watch.as_ref().and_then(Watch::due)).chain(self.until).min()
+    /// Blocks that detached receivers have completed in order.
+    pub(super) fn completed_blocks(&self) -> u64 {
+        self.detached.iter().map(|(_, sender)| sender.completed_blocks()).sum()
     }
 
-    pub(super) fn poll_transmit(&mut self, now: Time, departure: Time, header_size: u32) -> Option<Transmit<Header>> {
+    /// What detached senders have sent.
+    pub(super) fn stats(&self) -> Stats {
+        self.detached.iter().fold(self.stats, |sum, (_, sender)| added(sum, sender.stats()))
+    }
+
+    /// Handles a packet from a receiver that has left the group; false if the receiver is still a member.
+    pub(super) fn handle_packet(&mut self, now: Time, arrival: &Arrival<Header>) -> bool {
+        if let Some((_, sender)) = self.detached.iter_mut().find(|(peer, _)| *peer == arrival.from) {
+            sender.handle_packet(now, &Arrival { from: 0, ..*arrival });
+            return true;
+        }
+        let Some(at) = self.dropped.iter().position(|(peer, _)| *peer == arrival.from) else { return false };
+        match &arrival.header {
+            // It had the whole object before it was told.
+            Header::Pull(pull) if pull.done => {
+                self.dropped.swap_remove(at);
+                self.fates.push((arrival.from, Fate::Completed));
+                self.until = self.until.filter(|_| !self.dropped.is_empty());
+            }
+            Header::Pull(_) => self.dropped[at].1 = true,
+            Header::Symbol(_) | Header::GivenUp => {}
+        }
+        true
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Time) {
+        self.detached.iter_mut().for_each(|(_, sender)| sender.handle_timeout(now));
+        self.until = self.until.filter(|until| *until > now);
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Time> {
+        self.detached.iter().filter_map(|(_, sender)| sender.poll_timeout()).chain(self.until).min()
+    }
+
+    pub(super) fn poll_transmit(&mut self, now: Time, departure: Time, packets: &Packets) -> Option<Transmit<Header>> {
         for (peer, sender) in &mut self.detached {
             sender.set_departure(departure);
             if let Some(transmit) = sender.poll_transmit(now) {
@@ -64,237 +111,31 @@ impl Apart {
         }
         let (peer, untold) = self.dropped.iter_mut().find(|(_, untold)| *untold)?;
         *untold = false;
-        Some(Transmit {
-            header: Header::GivenUp,
-            to: *peer,
-            size: header_size,
-            trimmed_size: header_size,
-            priority: 0,
-            control: true,
-            ect: false,
-            pushed: false,
-            rank: 0,
-            subflow: 0,
-        })
+        Some(packets.given_up(*peer))
     }
 
     /// As [`poll_transmit`](Self::poll_transmit), but the detached senders take turns.
-    fn poll_in_turn(&mut self, now: Time, departure: Time, header_size: u32) -> Option<Transmit<Header>> {
-        let transmit = self.poll_transmit(now, departure, header_size)?;
+    pub(super) fn poll_in_turn(&mut self, now: Time, departure: Time, packets: &Packets) -> Option<Transmit<Header>> {
+        let transmit = self.poll_transmit(now, departure, packets)?;
         if let Some(at) = self.detached.iter().position(|(peer, _)| *peer == transmit.to) {
             self.detached.rotate_left(at + 1);
         }
         Some(transmit)
     }
 
-    /// Blocks that detached receivers have completed in order.
-    pub(super) fn completed_blocks(&self) -> u64 {
-        self.detached.iter().map(|(_, sender)| sender.completed_blocks()).sum()
-    }
-
-    /// Adds the counters of all detached senders.
-    pub(super) fn stats(&self, group: Stats) -> Stats {
-        self.detached.iter().fold(added(group, self.stats), |sum, (_, sender)| added(sum, sender.stats()))
-    }
-}
-
-fn added(a: Stats, b: Stats) -> Stats {
-    Stats {
-        data_sent: a.data_sent + b.data_sent,
-        retransmitted: a.retransmitted + b.retransmitted,
-        timeouts: a.timeouts + b.timeouts,
-        ..a
-    }
-}
-
-/// The `n`-th largest number, `n` from 1. Linear time, as it runs for each pull of a receiver.
-fn largest(numbers: &mut [u32], n: usize) -> Option<u32> {
-    let place = numbers.len().checked_sub(n).filter(|_| n > 0)?;
-    Some(*numbers.select_nth_unstable(place).1)
-}
-
-impl Sender {
-    /// The next packet for receivers outside the group. [`poll_transmit`](crate::Endpoint::poll_transmit) returns such packets only when
-    /// there is nothing for the group. For drivers that send packets at a limited rate: the group could use up the whole rate, and
-    /// receivers outside it would get nothing.
-    pub fn poll_apart(&mut self, now: Time) -> Option<Transmit<Header>> {
-        let apart = self.apart.as_mut().filter(|_| !self.closed)?;
-        apart.poll_in_turn(now, self.departure, self.header_size)
-    }
-
-    /// Handles a packet from a receiver that has left the group; false if the receiver is still a member.
-    pub(super) fn handle_apart(&mut self, now: Time, arrival: &Arrival<Header>) -> bool {
-        let Some(apart) = &mut self.apart else { return false };
-        if self.closed {
-            return true;
-        }
-        if let Some((_, sender)) = apart.detached.iter_mut().find(|(peer, _)| *peer == arrival.from) {
-            sender.handle_packet(now, &Arrival { from: 0, ..*arrival });
-            self.poll_detached(now);
-            return true;
-        }
-        let Some(at) = apart.dropped.iter().position(|(peer, _)| *peer == arrival.from) else { return false };
-        match &arrival.header {
-            // It had the whole object before it was told.
-            Header::Pull(pull) if pull.done => {
-                apart.dropped.swap_remove(at);
-                self.completed += 1;
-                self.events.push_back(Event::PeerCompleted(arrival.from));
-                if self.apart.as_ref().is_some_and(|apart| apart.dropped.is_empty()) {
-                    self.end_of_telling();
-                }
-            }
-            Header::Pull(_) => apart.dropped[at].1 = true,
-            Header::Symbol(_) | Header::GivenUp => {}
-        }
-        true
-    }
-
-    pub(super) fn timeout_apart(&mut self, now: Time) {
-        let Some(apart) = &mut self.apart else { return };
-        for (_, sender) in &mut apart.detached {
-            sender.handle_timeout(now);
-        }
-        if apart.until.is_some_and(|until| until <= now) {
-            self.end_of_telling();
-        }
-        self.poll_detached(now);
-        self.judge(now);
-    }
-
-    fn end_of_telling(&mut self) {
-        if let Some(apart) = &mut self.apart {
-            apart.until = None;
-        }
-        self.close_if_done();
-    }
-
-    /// How many receivers set the pace of the group, if not all that are left: until that many have the whole object.
-    pub(super) fn quorum(&self) -> Option<usize> {
-        self.apart.as_ref()?.quorum.filter(|&quorum| (self.completed as usize) < quorum)
-    }
-
-    /// How many symbols of a block the group is to have been sent at the pace of a quorum.
-    pub(super) fn asked_by(&mut self, quorum: usize, block: u32) -> u32 {
-        let Some(apart) = &mut self.apart else { return 0 };
-        let needy = self.members.iter().filter(|m| !m.done && m.base <= block);
-        apart.reached.clear();
-        apart.reached.extend(needy.map(|m| m.asked(block)));
-        let have = self.members.iter().filter(|m| !m.left).count() - apart.reached.len();
-        // The most that as many receivers have asked for as the quorum lacks, or as are left. Zero if the quorum
-        // lacks none.
-        let lacks = quorum.saturating_sub(have).min(apart.reached.len());
-        largest(&mut apart.reached, lacks).unwrap_or(0)
-    }
-
-    /// All blocks before this one are complete at a quorum of receivers.
-    pub(super) fn complete_at(&mut self, quorum: usize) -> u32 {
-        let Some(apart) = &mut self.apart else { return 0 };
-        apart.reached.clear();
-        let left = self.members.iter().filter(|m| !m.left);
-        apart.reached.extend(left.map(|m| if m.done { self.layout.blocks } else { m.base }));
-        let quorum = quorum.min(apart.reached.len());
-        largest(&mut apart.reached, quorum).unwrap_or(0)
-    }
-
-    /// A receiver leaves the group and is sent symbols of its own.
-    pub(super) fn detach(&mut self, peer: Peer) {
-        let Some(member) = self.members.get(usize::from(peer)).filter(|m| m.counts()) else { return };
-        // Not yet sent to the group, and so not to this receiver either.
-        let due = self.due.iter().copied().filter(|due| due.block >= member.base).collect();
-        let mut alone = self.alone(member.clone(), self.base, self.emitted.clone(), due);
-        alone.release();
-        // It may have asked for more of a later block than the others have.
-        let asked = alone.members[0].upto.len() as u32;
-        for block in alone.base..alone.base + asked {
-            alone.reach(block);
-            alone.advance(block, false);
-        }
-        self.leave(peer, alone);
-        // Not for its second turn.
-        self.members[usize::from(peer)].joins_at = None;
-    }
-
-    /// A sender for one receiver, which has emitted these symbols of the blocks from `base` on.
-    pub(super) fn alone(&self, member: Member, base: u32, emitted: VecDeque<u32>, due: VecDeque<Due>) -> Self {
-        Self {
-            layout: self.layout,
-            options: Options { mode: Mode::Unicast, ..self.options },
-            lane: self.lane,
-            members: vec![Member { surplus: member.surplus.continued(), ..member }],
-            base,
-            front: base,
-            emitted,
-            due,
-            initial: 0,
-            bytes_sent: self.bytes_sent,
-            demotion: self.demotion.clone(),
-            not_done: 1,
-            completed: 0,
-            departure: self.departure,
-            sent_at: self.sent_at,
-            started_at: self.started_at,
-            closed: false,
-            events: VecDeque::new(),
-            stats: Stats::default(),
-            gap_limit: self.gap_limit,
-            repair_seed: self.repair_seed,
-            repairs_for_any: self.repairs_for_any,
-            symbol_size: self.symbol_size,
-            last_size: self.last_size,
-            header_size: self.header_size,
-            ect: self.ect,
-            config: self.config.clone(),
-            apart: None,
-        }
-    }
-
-    /// A receiver leaves the group; `alone` sends to it from now on.
-    pub(super) fn leave(&mut self, peer: Peer, alone: Self) {
-        let member = &mut self.members[usize::from(peer)];
-        member.finish();
-        member.left = true;
-        self.not_done -= 1;
-        self.apart.get_or_insert_with(|| Box::new(Apart::new(None, None))).detached.push((peer, alone));
-        self.release();
-    }
-
-    /// A receiver of the group has been silent for too long. If it sends again, it is told that it was given up.
-    pub(super) fn drop_lost(&mut self, peer: Peer) {
-        self.apart.get_or_insert_with(|| Box::new(Apart::new(None, None))).dropped.push((peer, false));
-        self.events.push_back(Event::PeerDropped(peer));
-    }
-
-    /// Gives up all receivers that are not complete.
-    pub(super) fn give_up(&mut self, now: Time) {
-        let Some(apart) = &mut self.apart else { return };
-        for (peer, member) in self.members.iter_mut().enumerate().filter(|(_, m)| !m.done) {
-            member.finish();
-            apart.dropped.push((peer as Peer, true));
-            self.events.push_back(Event::PeerDropped(peer as Peer));
-        }
-        self.not_done = 0;
-        apart.until = (!apart.dropped.is_empty()).then(|| now + self.config.linger);
-        self.close_if_done();
-    }
-
-    /// Handles the events of detached senders. A receiver whose session fails is told that it was given up, now and when it sends again.
-    fn poll_detached(&mut self, now: Time) {
-        let Some(apart) = &mut self.apart else { return };
+    /// What has become of receivers since the last call. Those whose sessions have failed are told so until `until` if they send again.
+    pub(super) fn take_fates(&mut self, until: Time) -> Vec<(Peer, Fate)> {
         let mut at = 0;
-        while let Some((peer, sender)) = apart.detached.get_mut(at) {
+        while let Some((peer, sender)) = self.detached.get_mut(at) {
+            let peer = *peer;
             let mut over = false;
             while let Some(event) = sender.poll_event() {
                 match event {
-                    Event::PeerCompleted(_) => {
-                        self.completed += 1;
-                        self.events.push_back(Event::PeerCompleted(*peer));
-                    }
+                    Event::PeerCompleted(_) => self.fates.push((peer, Fate::Completed)),
                     Event::Failed(_) => {
-                        self.events.push_back(Event::PeerDropped(*peer));
-                        self.members[usize::from(*peer)].surplus = sender.members[0].surplus;
-                        apart.dropped.push((*peer, true));
-                        apart.until = Some(now + self.config.linger);
+                        self.fates.push((peer, Fate::Failed(sender.surplus())));
+                        self.dropped.push((peer, true));
+                        self.until = Some(until);
                         over = true;
                     }
                     Event::Closed => over = true,
@@ -308,27 +149,103 @@ impl Sender {
                 }
             }
             if over {
-                let (_, sender) = apart.detached.swap_remove(at);
-                apart.stats = added(apart.stats, sender.stats());
+                let (_, sender) = self.detached.swap_remove(at);
+                self.stats = added(self.stats, sender.stats());
             } else {
                 at += 1;
             }
         }
-        self.close_if_done();
+        std::mem::take(&mut self.fates)
+    }
+}
+
+/// With what another sender has sent.
+pub(super) fn added(a: Stats, b: Stats) -> Stats {
+    Stats {
+        data_sent: a.data_sent + b.data_sent,
+        retransmitted: a.retransmitted + b.retransmitted,
+        timeouts: a.timeouts + b.timeouts,
+        ..a
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
+    use crate::Duration;
+    use crate::scdp::{Pull, ScdpConfig};
 
-    proptest! {
-        #[test]
-        fn the_nth_largest_is_the_most_that_n_have_reached(numbers in prop::collection::vec(0..9_u32, 0..12), n in 0..14_usize) {
-            let reached_by_n = |at: &u32| n > 0 && numbers.iter().filter(|other| *other >= at).count() >= n;
-            let expected = numbers.iter().copied().filter(reached_by_n).max();
-            prop_assert_eq!(largest(&mut numbers.clone(), n), expected);
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Duration::from_ms(ms)
+    }
+
+    fn arrival(from: Peer, done: bool) -> Arrival<Header> {
+        let header = Header::Pull(Pull { block: 0, upto: 13, base: 0, fin: false, retry: false, done });
+        Arrival { header, from, trimmed: false, ce: false, returned: false }
+    }
+
+    /// Receivers 3 and 5 have sessions of their own.
+    fn apart(config: &ScdpConfig) -> Apart {
+        let mut apart = Apart::default();
+        for peer in [3, 5] {
+            apart.detach(peer, Sender::unicast(config, Some(1_000_000)));
         }
+        apart
+    }
+
+    fn packets(sender: &Sender) -> &Packets {
+        &sender.packets
+    }
+
+    #[test]
+    fn each_is_sent_its_own_in_turn_and_ends_for_itself() {
+        let (mut apart, group) = (apart(&ScdpConfig::default()), Sender::unicast(ScdpConfig::default(), None));
+        assert!(apart.is_busy() && apart.has_due() && !apart.handle_packet(at(0), &arrival(4, true)));
+        let turns: Vec<_> =
+            std::iter::from_fn(|| apart.poll_in_turn(at(0), at(0), packets(&group))).map(|sent| sent.to).collect();
+        assert_eq!((&turns[..4], turns.len()), (&[3, 5, 3, 5][..], 24));
+        assert!(apart.handle_packet(at(1), &arrival(5, true)));
+        assert!(matches!(apart.take_fates(at(9))[..], [(5, Fate::Completed)]));
+        assert!(apart.is_busy(), "the other is not complete");
+        assert_eq!(apart.stats().data_sent, 24);
+        apart.handle_packet(at(2), &arrival(3, true));
+        assert!(matches!(apart.take_fates(at(9))[..], [(3, Fate::Completed)]));
+        assert_eq!((apart.is_busy(), apart.stats().data_sent), (false, 24), "what has closed still counts");
+    }
+
+    #[test]
+    fn one_whose_session_fails_is_told_so_for_some_time() {
+        let config = ScdpConfig { give_up_after: Some(Duration::from_ms(100)), ..ScdpConfig::default() };
+        let (mut apart, group) = (apart(&config), Sender::unicast(&config, None));
+        while apart.poll_transmit(at(0), at(0), packets(&group)).is_some() {}
+        apart.handle_packet(at(50), &arrival(3, false));
+        apart.handle_timeout(at(100));
+        assert!(matches!(apart.take_fates(at(400))[..], [(5, Fate::Failed(_))]));
+        let told = |apart: &mut Apart| {
+            let sent = std::iter::from_fn(|| apart.poll_transmit(at(101), at(0), packets(&group)));
+            sent.filter(|sent| sent.header == Header::GivenUp).map(|sent| sent.to).collect::<Vec<_>>()
+        };
+        assert_eq!((told(&mut apart), told(&mut apart)), (vec![5], vec![]));
+        apart.handle_packet(at(110), &arrival(5, false));
+        assert_eq!(told(&mut apart), [5], "it has not heard it");
+        apart.handle_packet(at(120), &arrival(3, true));
+        apart.take_fates(at(900));
+        apart.handle_timeout(at(399));
+        assert_eq!((apart.is_busy(), apart.poll_timeout()), (true, Some(at(400))));
+        apart.handle_timeout(at(400));
+        assert!(!apart.is_busy());
+    }
+
+    #[test]
+    fn one_that_had_everything_when_it_was_given_up_says_so() {
+        let mut apart = Apart::default();
+        apart.tell_until(at(10));
+        assert!(!apart.is_busy(), "there is nobody to tell");
+        apart.give_up(1);
+        apart.lose(2);
+        apart.tell_until(at(10));
+        assert!(apart.handle_packet(at(1), &arrival(1, true)) && apart.is_busy());
+        apart.handle_packet(at(1), &arrival(2, true));
+        assert_eq!((apart.take_fates(at(99)).len(), apart.is_busy()), (2, false));
     }
 }

@@ -1,10 +1,12 @@
-//! Who holds a group back, and what follows from that.
+//! Who holds a group back.
 
-use super::{Member, Sender};
+use super::members::Members;
+use super::stream::Stream;
 use crate::scdp::header::Options;
-use crate::scdp::straggler::{Behind, Grace, Holding, Lag, Patience, Place, StragglerPolicy, StragglerRule};
+use crate::scdp::layout::Layout;
+use crate::scdp::straggler::{Behind, Demand, Grace, Holding, Lag, Patience, Place, StragglerPolicy, StragglerRule};
 use crate::scdp::{ScdpConfig, Straggler};
-use crate::{Duration, Event, Peer, Time};
+use crate::{Duration, Peer, Time};
 
 /// What a group is watched by.
 #[derive(Debug)]
@@ -15,6 +17,17 @@ pub(super) enum Watch {
     Grace(Grace),
     /// [`StragglerRule::Lateness`].
     Late(Late),
+}
+
+/// What its sender has to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Finding {
+    /// This receiver is to leave the group.
+    Detach(Peer),
+    /// The others are to go on without this one, which has not come.
+    GoOnWithout(Peer),
+    /// All are to be given up, now, that are not complete.
+    GiveUpRest(Time),
 }
 
 impl Watch {
@@ -41,12 +54,43 @@ impl Watch {
         }
     }
 
-    /// When to [judge](Sender::judge).
+    /// When to [judge](Self::judge).
     pub(super) fn due(&self) -> Option<Time> {
         match self {
             Self::Behind(behind) => behind.due(),
             Self::Grace(grace) => grace.due(),
             Self::Late(_) => None,
+        }
+    }
+
+    /// After a pull, or a loss: where the receivers stand. To be [judged](Self::judge) now. Who is late is only considered once the driver has handed
+    /// over all that has arrived together, and asks for events.
+    pub(super) fn observe(&mut self, now: Time, members: &Members, layout: &Layout) {
+        match self {
+            Self::Behind(behind) => behind.observe(
+                now,
+                members.iter().map(|m| (!m.is_done()).then(|| layout.symbols_before(m.base()) + m.under_way())),
+            ),
+            Self::Grace(grace) => grace.observe(now, members.iter().filter(|m| m.is_complete()).count() as u32),
+            Self::Late(_) => {}
+        }
+    }
+
+    /// What follows now, if anything. To be asked again until nothing does.
+    pub(super) fn judge(&mut self, now: Time) -> Option<Finding> {
+        match self {
+            Self::Behind(behind) => behind.straggler(now).map(|peer| Finding::Detach(peer as Peer)),
+            Self::Grace(grace) => grace.is_over(now).then_some(Finding::GiveUpRest(now)),
+            Self::Late(_) => None,
+        }
+    }
+
+    /// Where receivers are judged by when they complete blocks.
+    #[inline]
+    pub(super) fn late(&mut self) -> Option<&mut Late> {
+        match self {
+            Self::Late(late) => Some(late),
+            Self::Behind(_) | Self::Grace(_) => None,
         }
     }
 }
@@ -79,18 +123,41 @@ pub(super) struct Late {
     holding: Holding,
     known: Vec<Known>,
     /// Receivers are offered the object first, and are asked for nothing before they answer.
-    offered: bool,
+    pub(super) offered: bool,
     /// When pulls arrived that have not been considered.
     pulled: Option<Time>,
+    /// How far each receiver is; kept to reuse its memory.
+    demands: Vec<Option<Demand>>,
 }
 
 impl Late {
     fn new(lag: Option<Lag>, holding: Holding, receivers: usize) -> Self {
-        Self { lag, holding, known: vec![Known::default(); receivers], offered: false, pulled: None }
+        let known = vec![Known::default(); receivers];
+        Self { lag, holding, known, offered: false, pulled: None, demands: Vec::new() }
     }
 
-    /// A receiver has come, `after` the time when it could first have known of the session.
-    fn on_answer(&mut self, receiver: usize, after: Option<Duration>) {
+    /// Whether a receiver is judged from now on.
+    pub(super) fn excuse(&mut self, receiver: Peer, excuse: Excuse) {
+        self.known[usize::from(receiver)].excuse = excuse;
+    }
+
+    /// A pull has arrived, of a member or of one that left: that others are late shows in it, too.
+    #[inline]
+    pub(super) fn on_pull(&mut self, now: Time) {
+        self.pulled = Some(now);
+    }
+
+    /// A member has sent a pull, so long after the session began: it has come.
+    #[inline]
+    pub(super) fn on_member(&mut self, from: Peer, since: Option<Duration>) {
+        if usize::from(from) < self.known.len() {
+            self.on_answer(from, since.filter(|_| !self.offered));
+        }
+    }
+
+    /// A receiver has come, so long after it could first have known of the session; `None` if that says nothing about its path.
+    pub(super) fn on_answer(&mut self, receiver: Peer, after: Option<Duration>) {
+        let receiver = usize::from(receiver);
         if std::mem::replace(&mut self.known[receiver].came, true) {
             return;
         }
@@ -102,132 +169,96 @@ impl Late {
         }
     }
 
+    /// Who is late, after pulls.
+    pub(super) fn consider(&mut self, members: &Members, stream: &Stream) -> Option<Finding> {
+        let now = self.pulled.take()?;
+        let straggler = self.observe(now, members, stream)?;
+        let waits = self.offered && !self.known[straggler].came;
+        let peer = straggler as Peer;
+        Some(if waits { Finding::GoOnWithout(peer) } else { Finding::Detach(peer) })
+    }
+
     /// The receiver that holds the others of a group back, if there is one.
-    fn observe(&mut self, now: Time, group: &Sender) -> Option<usize> {
-        let (reached, peers) = (group.reached(), 0..group.members.len());
-        let demands = peers.clone().map(|peer| group.demand(peer as Peer));
-        let known = &self.known;
-        let places = demands.clone().zip(known).map(|(demand, known)| {
+    fn observe(&mut self, now: Time, members: &Members, stream: &Stream) -> Option<usize> {
+        self.demands.clear();
+        self.demands.extend(members.demands(stream.numbering.layout()));
+        let demands = self.demands.iter().copied();
+        let places = demands.clone().zip(&self.known).map(|(demand, known)| {
             let demand = demand.filter(|_| known.excuse != Excuse::CatchesUp)?;
             let excused = known.excuse == Excuse::Unreached;
             Some(Place { asked: demand.in_order, base: demand.base, excused })
         });
-        let is_waited_for = |peer: usize| group.is_waited_for(peer as Peer);
-        let slow = self.lag.as_mut().and_then(|lag| lag.observe(now, places, reached, is_waited_for));
+        let is_waited_for = |peer: usize| members.is_waited_for(peer, stream);
+        let slow = self.lag.as_mut().and_then(|lag| lag.observe(now, places, stream.reached(), is_waited_for));
         let holds = self.holding.observe(now, demands);
         slow.or(holds)
     }
 }
 
-impl Sender {
-    /// The same where the driver offers the object first: it says when each receiver [comes](Self::has_come), and until then the others
-    /// [may go on](crate::Event::PeerAbsent) without it.
-    #[must_use]
-    pub fn with_offers(mut self) -> Self {
-        if let Some(late) = self.late() {
-            late.offered = true;
-        }
-        self
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scdp::config::Repair;
+    use crate::scdp::header::Mode;
+    use crate::scdp::sender::member::Member;
+    use crate::scdp::sender::numbering::Numbering;
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Duration::from_ms(ms)
     }
 
-    /// A receiver has answered the offer, so long after it; `None` if that says nothing about its path.
-    pub fn has_come(&mut self, receiver: Peer, after: Option<Duration>) {
-        if let Some(late) = self.late() {
-            late.on_answer(usize::from(receiver), after);
+    fn watch(straggler: Straggler, receivers: usize) -> Option<Watch> {
+        let options = Options {
+            object_bytes: 100_000,
+            symbol_bytes: 10,
+            block_symbols: 100,
+            window: 12,
+            lanes: 1,
+            mode: Mode::OneToMany,
+        };
+        let config = ScdpConfig { straggler, give_up_after: Some(Duration::from_secs(10)), ..ScdpConfig::default() };
+        Watch::new(&config, &options, receivers)
+    }
+
+    #[test]
+    fn one_receiver_alone_is_never_a_straggler() {
+        for policy in StragglerPolicy::ALL {
+            let of =
+                |rule| [1, 2].map(|count| watch(Straggler { policy, rule, ..Straggler::default() }, count).is_some());
+            let judges = policy != StragglerPolicy::Wait;
+            assert_eq!([StragglerRule::Symbols, StragglerRule::Lateness].map(of), [[false, judges], [false, true]]);
         }
     }
 
-    /// Whether a receiver is judged from now on.
-    pub fn excuse(&mut self, receiver: Peer, excuse: Excuse) {
-        if let Some(late) = self.late() {
-            late.known[usize::from(receiver)].excuse = excuse;
-        }
-    }
-
-    fn late(&mut self) -> Option<&mut Late> {
-        match self.apart.as_mut()?.watch.as_mut()? {
-            Watch::Late(late) => Some(late),
-            Watch::Behind(_) | Watch::Grace(_) => None,
-        }
-    }
-
-    /// After a pull, or a loss: where the receivers stand. Who is late is only considered once the driver has handed over all that has
-    /// arrived together, and asks for events.
-    pub(super) fn watch(&mut self, now: Time) {
-        let Some(apart) = &mut self.apart else { return };
-        let (members, layout) = (&self.members, &self.layout);
-        match &mut apart.watch {
-            Some(Watch::Behind(behind)) => behind.observe(
-                now,
-                members.iter().map(|m| {
-                    let under_way = || m.upto.iter().map(|&u| u64::from(u)).sum::<u64>();
-                    (!m.done).then(|| layout.symbols_before(m.base) + under_way())
-                }),
-            ),
-            Some(Watch::Grace(grace)) => {
-                let gone = |peer: usize| apart.dropped.iter().any(|d| usize::from(d.0) == peer);
-                let complete = |(peer, m): &(usize, &Member)| m.done && !m.left && !gone(*peer);
-                grace.observe(now, members.iter().enumerate().filter(complete).count() as u32);
+    #[test]
+    fn who_was_offered_the_object_and_has_not_come_is_left_behind_not_detached() {
+        let (waits, rule) = (Duration::from_ms(100), StragglerRule::Lateness);
+        let layout = Layout::new(100_000, 10, 100).expect("fits");
+        let stream = Stream::from(0, Numbering::new(layout, 0, 1, Repair::Partitioned));
+        for (offered, comes, expected) in [
+            (true, false, Finding::GoOnWithout(1)),
+            (true, true, Finding::Detach(1)),
+            (false, false, Finding::Detach(1)),
+        ] {
+            let straggler = Straggler { policy: StragglerPolicy::Detach, rule, time: waits, ..Straggler::default() };
+            let mut watch = watch(straggler, 3).expect("it judges");
+            let late = watch.late().expect("by lateness");
+            late.offered = offered;
+            if comes {
+                late.on_member(1, Some(Duration::from_ms(1)));
             }
-            Some(Watch::Late(_)) | None => return,
-        }
-        self.judge(now);
-    }
-
-    /// A pull has arrived, of a member or of one that left: that others are late shows in it, too.
-    #[inline]
-    pub(super) fn note_pull(&mut self, now: Time) {
-        if let Some(late) = self.late() {
-            late.pulled = Some(now);
-        }
-    }
-
-    /// A member has sent a pull: it has come.
-    #[inline]
-    pub(super) fn note_receiver(&mut self, now: Time, from: Peer) {
-        let since = self.started_at.map(|started| now - started);
-        if let Some(late) = self.late().filter(|late| usize::from(from) < late.known.len()) {
-            let since = since.filter(|_| !late.offered);
-            late.on_answer(usize::from(from), since);
-        }
-    }
-
-    /// Considers who is late after pulls.
-    pub(super) fn consider(&mut self) {
-        let Some(now) = self.late().and_then(|late| late.pulled.take()) else { return };
-        let mut watch = self.apart.as_mut().and_then(|apart| apart.watch.take());
-        let Some(Watch::Late(late)) = &mut watch else { return };
-        let straggler = late.observe(now, self);
-        let waits = straggler.is_some_and(|peer| late.offered && !late.known[peer].came);
-        if let Some(apart) = &mut self.apart {
-            apart.watch = watch;
-        }
-        match straggler {
-            Some(peer) if waits => self.go_on_without(peer as Peer),
-            Some(peer) => self.detach_receiver(peer as Peer),
-            None => {}
-        }
-    }
-
-    pub(super) fn judge(&mut self, now: Time) {
-        while let Some(watch) = self.apart.as_mut().and_then(|apart| apart.watch.as_mut()) {
-            match watch {
-                // Takes effect when the driver polls the event: from then on a packet to the group does not go to this receiver.
-                Watch::Behind(behind) => {
-                    let Some(peer) = behind.straggler(now) else { return };
-                    let event = Event::PeerDetached(peer as Peer);
-                    if !self.events.contains(&event) {
-                        self.events.push_back(event);
-                    }
-                }
-                Watch::Grace(grace) => {
-                    if !grace.is_over(now) {
-                        return;
-                    }
-                    self.give_up(now);
-                }
-                Watch::Late(_) => return,
+            let mut members = Members::new(&Member::default(), 3, None);
+            for peer in [0, 2] {
+                members.get_mut(peer).expect("three").ask(0, 24);
             }
+            let found: Vec<_> = (0..150)
+                .filter_map(|ms| {
+                    late.on_pull(at(ms));
+                    late.consider(&members, &stream)
+                })
+                .collect();
+            assert_eq!(found, [expected], "offered: {offered}, comes: {comes}");
+            assert_eq!(late.consider(&members, &stream), None, "no pull has arrived since");
         }
     }
 }

@@ -7,7 +7,7 @@
 //! no block for long leaves the group, too.
 
 use crate::scdp::header::Options;
-use crate::scdp::receiver::LIVE_BLOCKS;
+use crate::scdp::layout::LIVE_BLOCKS;
 use crate::{Duration, Time};
 
 /// Who keeps the others from beginning blocks for so long where slow receivers are waited for, and completes none, is broken.

@@ -126,6 +126,10 @@ impl Lag {
                 continue;
             }
             let lacks = median.saturating_sub(place.asked);
+            // Equal where the median has all that was sent: so it is at the end of each block, too, without any earlier session. What is known of who
+            // is late is then forgotten, and a receiver of a hundredth of the rate leaves after three or four of its blocks; by `>` it would after two.
+            // That is too soon for the others, who still look for their windows: what they have asked for doubles within milliseconds once it has
+            // left, queues of 200 kB lose whole blocks several times over, and who asks for one so often gets no more and is given up.
             let holds = if has_base >= reached && lacks > APART * self.window {
                 (member.limits, member.mean, member.silent, member.late_since) = (0.0, 0.0, None, None);
                 // A receiver that is far ahead of the least waits for it, as those ahead do.

@@ -3,6 +3,7 @@
 mod checking;
 mod codec;
 mod hostile;
+mod hosts;
 mod idle;
 mod late;
 mod loss;

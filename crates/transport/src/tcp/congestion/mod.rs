@@ -228,7 +228,7 @@ pub(super) trait Control {
 
     /// Whether, after so many timeouts without progress, the sender only asks whether anything gets through, with a segment of one
     /// byte for each further timeout, and starts anew once it does.
-    fn probes_after(&self, _timeouts: u8) -> bool {
+    fn probes_after(&self, _timeouts: u32) -> bool {
         false
     }
 
@@ -308,7 +308,7 @@ macro_rules! controller {
             fn heeds_duplicates(&self) -> bool {
                 match self { $($(#[$only])? Self::$variant(c) => c.heeds_duplicates(),)* }
             }
-            fn probes_after(&self, timeouts: u8) -> bool {
+            fn probes_after(&self, timeouts: u32) -> bool {
                 match self { $($(#[$only])? Self::$variant(c) => c.probes_after(timeouts),)* }
             }
             fn set_coupling(&mut self, coupling: Coupling) {

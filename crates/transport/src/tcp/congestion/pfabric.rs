@@ -16,12 +16,12 @@ const LAST_LEVEL: u32 = 7;
 /// No state beyond the window.
 #[derive(Clone, Debug)]
 pub(crate) struct Pfabric {
-    probe_after: u8,
+    probe_after: u32,
 }
 
 impl Pfabric {
     pub(super) fn new(config: &TcpConfig) -> Self {
-        Self { probe_after: config.probe_after }
+        Self { probe_after: config.probe_after.into() }
     }
 }
 
@@ -40,7 +40,7 @@ impl Control for Pfabric {
         false
     }
 
-    fn probes_after(&self, timeouts: u8) -> bool {
+    fn probes_after(&self, timeouts: u32) -> bool {
         timeouts >= self.probe_after
     }
 

@@ -89,7 +89,7 @@ impl Connection {
     }
 
     /// Timeouts since the last progress.
-    pub(crate) fn timeouts_in_a_row(&self) -> u8 {
+    pub(crate) fn timeouts_in_a_row(&self) -> u32 {
         self.timer.consecutive()
     }
 

@@ -10,7 +10,7 @@ use crate::tcp::config::TcpConfig;
 pub(super) struct Tagging {
     demotion: Demotion,
     /// Timeouts in a row after which the flow is young again; 0: never.
-    reset_after: u8,
+    reset_after: u32,
     /// Bytes of the flow that no longer count.
     young_from: u64,
     /// Bytes that the flow has sent over its other connections, which count, too.
@@ -21,7 +21,7 @@ impl Tagging {
     /// Of a flow of `size` bytes; `None`: without end.
     pub(super) fn new(config: &TcpConfig, size: Option<u64>) -> Self {
         let demotion = Demotion::new(&config.priority_thresholds, config.priority_by, size.unwrap_or(u64::MAX));
-        Self { demotion, reset_after: config.priority_reset, young_from: 0, sent_elsewhere: 0 }
+        Self { demotion, reset_after: config.priority_reset.into(), young_from: 0, sent_elsewhere: 0 }
     }
 
     pub(super) fn set_sent_elsewhere(&mut self, bytes: u64) {
@@ -35,7 +35,7 @@ impl Tagging {
     }
 
     /// A timeout, the `consecutive`-th without progress: a flow that starves regains the highest priority (PIAS's kernel module).
-    pub(super) fn on_timeout(&mut self, consecutive: u8, sent: u64) {
+    pub(super) fn on_timeout(&mut self, consecutive: u32, sent: u64) {
         if self.reset_after > 0 && consecutive.is_multiple_of(self.reset_after) {
             self.young_from = self.sent_elsewhere + sent;
         }

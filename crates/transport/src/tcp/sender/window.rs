@@ -117,7 +117,7 @@ impl CongestionWindow {
 
     /// The retransmission timer has fired for the `consecutive`-th time without progress, with `in_network` bytes that may not
     /// have left the network: a window of one segment, or of one byte to probe with. `inflated`: by duplicate ACKs, in a recovery.
-    pub(super) fn on_timeout(&mut self, consecutive: u8, in_network: u64, inflated: bool, flow: &Flow) {
+    pub(super) fn on_timeout(&mut self, consecutive: u32, in_network: u64, inflated: bool, flow: &Flow) {
         // RFC 5681 §3.1: ssthresh stays when the same segment times out again.
         if consecutive == 1 {
             let mut window = self.window.clone();
