@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from anabranch.base import bundle
-from anabranch.reproduce import record, registry, runner
+from anabranch.reproduce import prose, record, registry, runner
 from anabranch.reproduce.reductions import fabric
 from anabranch.reproduce.rows import Source
 
@@ -234,12 +234,13 @@ def test_read_ahead_counts_as_the_object_that_was_asked_for() -> None:
 
 
 def test_an_incast_takes_as_long_as_its_last_flow() -> None:
+    point = {"workload.answers.sizes.size": "70KB", "workload.answers.placement.senders": 2}
     results = flows(
         *(
-            {"session": part, "workload": "answers", "size_bytes": 70_000, "end_ns": end}
+            {"session": part, "workload": "answers", "size_bytes": 70_000, "end_ns": end} | point
             for part, end in enumerate((1e6, 2e6))
         ),
-        {"run": "p001-s1", "workload": "answers", "end_ns": None},
+        {"run": "p001-s1", "workload": "answers", "end_ns": None} | point,
     )
     table = Source(named("scdp/fig12-incast"), results).rows("at-once")
     assert table["goodput_bps"].to_list() == [8e9 * 140_000 / 2e6, 0.0]
@@ -352,3 +353,22 @@ def test_the_workload_is_counted_once() -> None:
     assert [measured[f"share-{turn}"][1] for turn in range(4)] == [25.0, 25.0, 12.5, 37.5]
     assert measured["long-flows"] == {1: 2.0}
     assert measured["mean-size"][1] == pytest.approx(sum(sizes) / len(sizes) / 1e6)
+
+
+@pytest.mark.parametrize(
+    ("name", "explanation", "above", "below"),
+    [
+        ("scdp/published", "twenty", "trimmed-w20, published queues", "trimmed-w52, published queues"),
+        ("scdp/published", "twenty", "trimmed-w20, published queues, shared", "trimmed-w52, published queues, shared"),
+        ("song/windows", "windows", "leftmost path, 2 connections@300", "leftmost path, 1 connection@300"),
+        ("song/windows", "windows", "leftmost path, 2 connections@50", "leftmost path, 1 connection@50"),
+    ],
+)
+def test_an_explanation_says_the_shares_that_its_record_has(
+    name: str, explanation: str, above: str, below: str
+) -> None:
+    of, facts = named(name), prose.Facts(registry.experiments(), bundle.clone("this test"))
+    kind = "record:windows/right:" if "@" in above else "claim:"
+    over, under = (float(facts.text(f"{{{kind}{key}|.9g}}", of)) for key in (above, below))
+    share = 100 * over / under if kind == "claim:" else abs(100 * (over / under - 1))
+    assert f"{share:.0f} %" in facts.text(of.explanation[explanation].text, of)
