@@ -129,6 +129,7 @@ def test_panels_share_what_their_figure_says_and_cases_fill_a_claim(read: Callab
         ('kind = "arithmetic"', 'kind = "measured"', "measured by which 'experiments'", ""),
         ("TEXT", "It is 12 packets.", "the number 12 is typed, expected a reference", "{claim:KEY}"),
         ('quick = ["fabric.k=4"]', "", "quick: the key is missing", ""),
+        ("[rows.short]", "[rows.short]\nvalues = { x = 'SUM(seed)' }", "rows.short.values: there is no 'by'", ""),
         ("[rows.short]", "[rows.shared]", "rows.shared is in scdp/paper.toml already", "choose another name"),
     ],
 )
@@ -151,6 +152,19 @@ def test_what_does_not_fit_the_results_is_named(read: Callable[[str], Experiment
     unknown = read(WHOLE.replace('from = "flows"', 'from = "flows"\nby = ["sead"]'))
     with pytest.raises(AnabranchError, match=r'scdp/one: rows.short: unable to find column "sead"'):
         Source(unknown, results).rows("short")
+
+
+def test_a_group_is_by_what_there_is(read: Callable[[str], Experiment]) -> None:
+    def groups(by: str) -> int:
+        experiment = read(WHOLE.replace('from = "flows"', f'from = "flows"\nby = ["seed", "{by}"]'))
+        return Source(experiment, results).rows("short").height
+
+    rows = {"seed": [1, 1], "size_bytes": [5, 5], "workload.a.sessions": [7, 8]}
+    results = cast("Tables", SimpleNamespace(flows=pl.DataFrame(rows)))
+    assert [groups(by) for by in ("fabric.rate", "workload.a.sessions")] == [1, 2]
+    with pytest.raises(AnabranchError, match=r"scdp/one: rows.short: .*no column 'workload.a.session'") as caught:
+        groups("workload.a.session")
+    assert caught.value.hint == "did you mean 'workload.a.sessions'?"
 
 
 @pytest.fixture

@@ -81,6 +81,8 @@ class _Check:
             else:
                 self.source(of.from_, at)
             self.there(at, expression, *of.columns.values(), of.condition, *of.values.values())
+            if of.values and not of.by:
+                self.fail(f"{at}.values", "there is no 'by': expected the columns that make a group")
 
     def panel(self, panel: PanelOf, at: str) -> None:
         self.source(panel.rows, at)

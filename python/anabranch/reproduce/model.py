@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from anabranch.errors import AnabranchError
 from anabranch.reproduce.claims import Claim  # noqa: TC001 - as above
+from anabranch.reproduce.schema import load, nearest
 from anabranch.showing.figures import Axis, published
 
 if TYPE_CHECKING:
@@ -165,3 +168,41 @@ class Experiment(Shared):
     def file(self) -> str:
         """Its scenario file, relative to the repository; empty if it is a calculation."""
         return "" if self.calculate else f"scenarios/{self.name}/{self.name.partition('/')[2]}.toml"
+
+    def setting(self, key: str) -> Any:  # noqa: ANN401 - text, number, list or table
+        """What its scenario says: ``fabric.rate``, ``workload.NAME.sessions``, ``controller.0.upper``.
+
+        Raises
+        ------
+        AnabranchError
+            If the scenario does not have the key; the hint names the nearest.
+        """
+        if self.folder is None or self.calculate:
+            raise AnabranchError(f"{self.name} is a calculation: it has no scenario with the key {key!r}")
+        file = self.folder / f"{self.folder.name}.toml"
+        value: Any = _scenario(file)
+        for part in key.split("."):
+            if isinstance(value, list):
+                named = {str(one["name"]): one for one in value if isinstance(one, dict) and "name" in one}
+                value = {str(place): one for place, one in enumerate(value)} | named
+            if not isinstance(value, dict) or part not in value:
+                known = list(value) if isinstance(value, dict) else []
+                raise AnabranchError(f"{file} has no key {key!r}", hint=nearest(part, known))
+            value = value[part]
+        return value
+
+    def swept(self) -> set[str]:
+        """The keys that its scenario sweeps."""
+        if self.folder is None or self.calculate:
+            return set()
+        sweep = _scenario(self.folder / f"{self.folder.name}.toml").get("sweep", {})
+        return {key.strip() for keys in sweep for key in keys.split(",")}
+
+
+def _scenario(file: Path) -> dict[str, Any]:
+    return _read(file, file.stat().st_mtime_ns if file.is_file() else 0)
+
+
+@cache
+def _read(file: Path, changed: int) -> dict[str, Any]:  # noqa: ARG001 - read again when the file is another
+    return load(file)

@@ -14,7 +14,6 @@ import ast
 import math
 import operator
 import re
-import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -147,7 +146,7 @@ class Facts:
         if kind == "record":
             return self._point(target, self.record(of.name))
         if kind == "scenario":
-            return _setting(of, target)
+            return of.setting(target)
         raise AnabranchError(
             f"no reference is called {kind!r}", hint=nearest(kind, ["claim", "paper", "record", "scenario"])
         )
@@ -203,15 +202,3 @@ def _known(of: Mapping[str, Any], name: str, what: str) -> Any:  # noqa: ANN401 
     if name not in of:
         raise AnabranchError(f"no {what} is called {name!r}", hint=nearest(name, of))
     return of[name]
-
-
-def _setting(of: Experiment, key: str) -> Any:  # noqa: ANN401 - text or number
-    file = bundle.find(of.file)
-    value: Any = tomllib.loads(file.read_text(encoding="utf-8"))
-    for part in key.split("."):
-        if isinstance(value, list):
-            value = {one.get("name"): one for one in value}
-        if not isinstance(value, dict) or part not in value:
-            raise AnabranchError(f"{file} has no key {key!r}")
-        value = value[part]
-    return value
