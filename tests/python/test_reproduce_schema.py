@@ -15,6 +15,7 @@ from anabranch.base import bundle
 from anabranch.errors import AnabranchError
 from anabranch.reproduce import prose, record, registry
 from anabranch.reproduce.claims import Claim, Measured
+from anabranch.reproduce.drawing import draw
 from anabranch.reproduce.model import Experiment, Explanation, FigureOf, PanelOf, Paper, Rows, SeriesOf
 from anabranch.reproduce.record import Record
 from anabranch.reproduce.rows import Source
@@ -116,6 +117,7 @@ def test_panels_share_what_their_figure_says_and_cases_fill_a_claim(read: Callab
         ('rows = "short"\nseries', 'rows = "shorts"\nseries', "'shorts' is not among", "did you mean 'short'?"),
         ('series = "both"', 'series = "bothe"', "'bothe' is not among the series", "did you mean 'both'?"),
         ('over = "load"', "", "means needs 'over'", ""),
+        ('{ key = "a", ', '{ each = ["load"], ', "each: the key 'key' is missing: expected a letter", ""),
         ("AVG(fct_ns)", "AVG(fct_ns", "not an SQL expression: AVG(fct_ns", ""),
         ('from = "flows"', 'from = "requests.request"', "has no such function", "did you mean 'requests'?"),
         ('from = "flows"', 'from = "os.system"', "has no such function", ""),
@@ -165,6 +167,17 @@ def test_a_group_is_by_what_there_is(read: Callable[[str], Experiment]) -> None:
     with pytest.raises(AnabranchError, match=r"scdp/one: rows.short: .*no column 'workload.a.session'") as caught:
         groups("workload.a.session")
     assert caught.value.hint == "did you mean 'workload.a.sessions'?"
+
+
+def test_each_panel_needs_a_letter(read: Callable[[str], Experiment]) -> None:
+    whole = WHOLE.replace("filter = { load = 0.5 }\n", "").replace('{ key = "a", ', '{ key = "KEY", each = ["load"], ')
+    rows = {"seed": [1, 1], "size_bytes": [5, 5], "fct_ns": [2.0, 3.0], "load": [0.5, 0.8]}
+    flows = pl.DataFrame({**rows, "transport": ["scdp", "ndp"]})
+    results = cast("Tables", SimpleNamespace(flows=flows, manifest=SimpleNamespace(seeds=(1,))))
+    (figure,) = draw(Source(read(whole.replace("KEY", "xyz")), results))
+    assert [panel.key for panel in figure.panels] == ["x", "y", "b"]
+    with pytest.raises(AnabranchError, match=r"scdp/one: panel x: 'each' makes 2 panels, and 'key' has 1 letters"):
+        draw(Source(read(whole.replace("KEY", "x")), results))
 
 
 @pytest.fixture

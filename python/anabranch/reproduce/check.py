@@ -90,6 +90,8 @@ class _Check:
         self.there(at, expression, panel.value, panel.condition)
         if bool(panel.over) == (panel.kind in {"ranked", "cdf", "ccdf"}):
             self.fail(at, f"{panel.kind} {'has no' if panel.over else 'needs'} 'over'")
+        if panel.each and not panel.key:
+            self.fail(f"{at}: each", "the key 'key' is missing: expected a letter for each panel")
 
     def claim(self, claim: Claim, at: str) -> None:
         if [one.key for one in self.experiment.claim].count(claim.key) > 1:

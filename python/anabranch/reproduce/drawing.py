@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from anabranch.errors import AnabranchError
 from anabranch.reproduce.looks import series_of
 from anabranch.reproduce.panels import panel
 from anabranch.reproduce.rows import Source, expression, in_order, located, spaced, where
@@ -45,6 +46,12 @@ def _drawn(source: Source, of: PanelOf, listed: Mapping[str, tuple[SeriesOf, ...
         return [_panel(of, frame, listed, of.key)]
     found = in_order(frame, of.each)
     parts = [dict(zip(of.each, values, strict=True)) for values in (sorted(found) if of.sorted else found)]
+    if len(parts) > len(of.key):
+        raise AnabranchError(
+            f"{source.experiment.name}: panel {of.key}: 'each' makes {len(parts)} panels, and 'key' has {len(of.key)} "
+            "letters: expected a letter for each",
+            hint=f"panels: {', '.join(map(str, parts))}",
+        )
     return [_panel(of, frame.filter(where(part)), listed, key) for part, key in zip(parts, of.key, strict=False)]
 
 
