@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from anabranch.results.tables import Tables
 
-SCENARIO = '[fabric]\nk = 4\nrate = "10Gbps"\n\n[[workload]]\nname = "a"\nsessions = 7\n'
+SCENARIO = '[fabric]\nk = 4\nrate = "10Gbps"\nlossless = true\n\n[[workload]]\nname = "a"\nsessions = 7\n'
 WHOLE = """\
 title = "Title"
 question = "Question?"
@@ -197,6 +197,9 @@ def facts(read: Callable[[str], Experiment], monkeypatch: pytest.MonkeyPatch, tm
     )
     record.write(record.path(tmp_path, "scdp/one"), made)
     endless = '\n[explanation.itself]\nkind = "arithmetic"\ntext = "{explanation:itself}"\n'
+    wide = (f"{{explanation:wide{'-' * (n + 1)}}}" * 9 if n < 7 else "a" for n in range(8))
+    for n, text in enumerate(wide):
+        endless += f'\n[explanation.wide{"-" * n}]\nkind = "arithmetic"\ntext = "{text}"\n'
     return prose.Facts((read(WHOLE + endless),), tmp_path)
 
 
@@ -233,7 +236,18 @@ def test_references_become_numbers(facts: prose.Facts, text: str, told: str) -> 
         ('{= record("1/a:SCDP")}', "not arithmetic"),
         ('{= record("1/a:SCDP") * 999999999}', "not arithmetic"),
         ('{= "a" * 999999999}', "not arithmetic"),
-        ("{claim:fct-0.5|x}", "Unknown format code 'x'"),
+        ("{claim:fct-0.5|x}", "'x' is no format of a number"),
+        ("{= 1|.99999999f}", "'.99999999f' is no format of a number"),
+        ("{= 1|999999999}", "'999999999' is no format of a number"),
+        ("{= 1|d}", "'d' does not fit 1.0"),
+        ("{= 1e308 * 10}", "expected a number, not inf"),
+        ("{= 1e308 * 10 - 1e308 * 10}", "expected a number, not nan"),
+        ("{= min(True, 2)}", "not arithmetic"),
+        ("{scenario:fabric.lossless}", "expected a number, not True"),
+        (f"{{= {'-' * 990}1}}", "not arithmetic: maximum recursion depth exceeded"),
+        (f"{{= {'1 + ' * 300}1}}", "expected at most 1000 characters"),
+        ("{record:1/a:SCDP}", "expected a number, not [3, 4]"),
+        ("{explanation:wide}", "expected at most 20000 characters"),
         ("{explanation:itself}", "scdp/one: {explanation:itself} includes itself"),
     ],
 )

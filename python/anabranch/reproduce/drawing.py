@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from anabranch.errors import AnabranchError
+from anabranch.reproduce import prose
 from anabranch.reproduce.looks import series_of
 from anabranch.reproduce.panels import panel
 from anabranch.reproduce.rows import Source, expression, in_order, located, spaced, where
@@ -84,6 +85,6 @@ def _filled(caption: str, frame: pl.DataFrame) -> str:
 
     def value(match: re.Match[str]) -> str:
         found = first.get(match[1], "–")
-        return format(found, match[2][1:]) if match[2] and found != "–" else spaced(found)
+        return prose.formatted(found, match[2][1:]) if match[2] and found != "–" else spaced(found)
 
     return re.sub(r"\{([^{}:]+)(:[^{}]+)?\}", value, caption)

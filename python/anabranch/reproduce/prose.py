@@ -44,6 +44,12 @@ OPERATORS: Mapping[type[ast.AST], Callable[..., float]] = {
 }
 DEPTH = 8
 """Texts within texts."""
+LENGTH = 20_000
+"""Most characters of a text and all that it includes."""
+EXPRESSION = 1_000
+"""Most characters of an expression."""
+FORMAT = re.compile(r"[ ,+]?\d{0,2}(\.\d{1,2})?[dfgeE%]?")
+"""Formats of numbers: they cannot make a long text."""
 FUNCTIONS: Mapping[str, Callable[..., float]] = {
     "exp": math.exp,
     "ceil": math.ceil,
@@ -63,6 +69,31 @@ def typed(text: str) -> str:
     """
     found = re.search(r"\d[\d.]*", NAME.sub("", REFERENCE.sub("", text)))
     return found[0] if found else ""
+
+
+def formatted(value: object, form: str) -> str:
+    """Write a number as a format says.
+
+    Raises
+    ------
+    AnabranchError
+        If the format is none of `FORMAT`, or the number none.
+
+    Examples
+    --------
+    >>> formatted(2.25, ".1f"), formatted("10Gbps", "")
+    ('2.2', '10Gbps')
+    """
+    if not FORMAT.fullmatch(form):
+        raise AnabranchError(f"{form!r} is no format of a number", hint="such as .2f, ,d or .3g")
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise AnabranchError(f"expected a number, not {str(value)[:40]}")
+    try:
+        return format(value, form) if form else units.digits(value)
+    except ValueError as error:
+        raise AnabranchError(f"{form!r} does not fit {value}: {error}") from error
 
 
 def unrecorded(text: str) -> list[str]:
@@ -86,7 +117,7 @@ class Facts:
     root: Path | None = None
     read: dict[str, Record | None] = field(default_factory=dict)
 
-    def text(self, text: str, experiment: Experiment, depth: int = 0) -> str:
+    def text(self, text: str, experiment: Experiment) -> str:
         """Put what they refer to in the place of references.
 
         Raises
@@ -94,20 +125,25 @@ class Facts:
         AnabranchError
             If one refers to nothing.
         """
+        return self._text(text, experiment, 0, [LENGTH])
+
+    def _text(self, text: str, experiment: Experiment, depth: int, left: list[int]) -> str:
+        """`left` is how many characters may still be included."""
+        left[0] -= len(text)
+        if left[0] < 0:
+            raise AnabranchError(f"{experiment.name}: {text[:40]}...: expected at most {LENGTH} characters in all")
 
         def value(match: re.Match[str]) -> str:
             kind, target, form = match[1].rstrip(":"), " ".join(match[2].split()), match[3]
             if kind in {"setting", "once"}:
                 return target
             if kind in {"note", "explanation"}:
-                return self.text(_included(kind, target, experiment, depth), experiment, depth + 1)
+                return self._text(_included(kind, target, experiment, depth), experiment, depth + 1, left)
             try:
                 found = self._evaluate(target, experiment) if kind == "=" else self._value(kind, target, experiment)
-                return found if isinstance(found, str) else format(found, form) if form else units.digits(found)
+                return formatted(found, form or "")
             except AnabranchError as error:
-                raise AnabranchError(f"{experiment.name}: {match[0]}: {error.message}", hint=error.hint) from error
-            except (TypeError, ValueError) as error:
-                raise AnabranchError(f"{experiment.name}: {match[0]}: {error}") from error
+                raise type(error)(f"{experiment.name}: {match[0]}: {error.message}", hint=error.hint) from error
 
         return REFERENCE.sub(value, text)
 
@@ -169,7 +205,7 @@ class Facts:
             match node:
                 case ast.Expression(body):
                     return value(body)
-                case ast.Constant(int() | float() as constant):
+                case ast.Constant(int() | float() as constant) if not isinstance(constant, bool):
                     return constant
                 case ast.BinOp(left, of, right) if type(of) in OPERATORS:
                     return OPERATORS[type(of)](float(value(left)), float(value(right)))
@@ -183,9 +219,11 @@ class Facts:
                     return FUNCTIONS[name](*map(value, arguments))
             raise AnabranchError("not arithmetic", hint=f"numbers, + - * /, references, and {', '.join(FUNCTIONS)}")
 
+        if len(text) > EXPRESSION:
+            raise AnabranchError(f"expected at most {EXPRESSION} characters of arithmetic")
         try:
             return float(value(ast.parse(text, mode="eval")))
-        except (SyntaxError, TypeError, ValueError, ArithmeticError) as error:
+        except (SyntaxError, TypeError, ValueError, ArithmeticError, RecursionError, MemoryError) as error:
             raise AnabranchError(f"not arithmetic: {error}") from error
 
 
