@@ -16,6 +16,7 @@ from anabranch.errors import AnabranchError
 from anabranch.reproduce import prose, record, registry
 from anabranch.reproduce.claims import Claim, Measured
 from anabranch.reproduce.drawing import draw
+from anabranch.reproduce.looks import series_of
 from anabranch.reproduce.model import Experiment, Explanation, FigureOf, PanelOf, Paper, Rows, SeriesOf
 from anabranch.reproduce.record import Record
 from anabranch.reproduce.rows import Source
@@ -118,6 +119,95 @@ def test_panels_share_what_their_figure_says_and_cases_fill_a_claim(read: Callab
         ('series = "both"', 'series = "bothe"', "'bothe' is not among the series", "did you mean 'both'?"),
         ('over = "load"', "", "means needs 'over'", ""),
         ('{ key = "a", ', '{ each = ["load"], ', "each: the key 'key' is missing: expected a letter", ""),
+        (
+            '{ transport = "ndp" }]',
+            '{ transport = "npd" }]',
+            "series.both[1].transport: 'npd' is not among the transports",
+            "did you mean 'ndp'?",
+        ),
+        (
+            '{ transport = "ndp" }]',
+            '{ look = "npd" }]',
+            "series.both[1].look: 'npd' is not among the looks",
+            "did you mean 'ndp'?",
+        ),
+        ('{ transport = "ndp" }]', "{ look = 8 }]", "series.both[1].look: expected 0 to 7, not 8", ""),
+        ('{ transport = "ndp" }]', "{ look = -1 }]", "series.both[1].look: expected 0 to 7, not -1", ""),
+        (
+            '{ transport = "ndp" }]',
+            '{ look = 1, transport = "ndp" }]',
+            "series.both[1].look: 'transport' and 'column' have looks",
+            "",
+        ),
+        ('{ transport = "ndp" }]', '{ label = "x" }]', "series.both[1]: expected 'transport', 'column' or 'look'", ""),
+        (
+            '{ transport = "ndp" }]',
+            '{ transport = "ndp", turn = 4 }]',
+            "series.both[1].turn: expected 0 to 3, not 4",
+            "",
+        ),
+        ('{ transport = "ndp" }]', '{ column = "load", turn = 1 }]', "series.both[1].turn: expected 0 to 0, not 1", ""),
+        (
+            '{ transport = "ndp" }]',
+            '{ transport = "ndp", apart = -1 }]',
+            "series.both[1].apart: expected 0 or more",
+            "",
+        ),
+        (
+            '{ transport = "ndp" }]',
+            '{ transport = "ndp", ramp = true }]',
+            "series.both[1].ramp: it changes nothing",
+            "",
+        ),
+        (
+            '{ transport = "ndp" }]',
+            '{ column = "load", label = "load" }]',
+            "series.both[1].label: expected a pattern with {}",
+            "",
+        ),
+        (
+            '{ transport = "ndp" }]',
+            '{ column = "load", transport = "ndp", label = "{}", values = [1, 2, 3, 4, 5] }]',
+            "series.both[1].values: expected at most 4",
+            "",
+        ),
+        ('from = "flows"', 'from = "short"', "rows.short.from: they come from themselves: short from short", ""),
+        ('from = "flows"', 'from = "flows"\nwith = { a = 1 }', "rows.short.with: 'flows' is no function", ""),
+        (
+            'from = "flows"',
+            'from = "flows"\nnames = { kind = "shared" }',
+            "rows.short.names.kind: 'shared' is not among the rows that name 'kind'",
+            "",
+        ),
+        (
+            'from = "flows"',
+            'from = "flows"\nnames = { kind = "short" }',
+            "rows.short.names.kind: they come from themselves",
+            "",
+        ),
+        (
+            '{ key = "a", ',
+            '{ key = "a", caption = "{load:99999999f}", ',
+            "caption: {load:99999999f}: '99999999f' is no format",
+            "",
+        ),
+        ('{ key = "a", ', '{ key = "a", caption = "{load", ', "caption: {load: expected {COLUMN}", ""),
+        ("paper = 10", "paper = nan", "paper: expected a number, not nan", ""),
+        ("paper = 10", "paper = 10, tolerance = -0.1", "tolerance: expected a number of 0 or more, not -0.1", ""),
+        ("paper = 10", "paper = 10, tolerance = inf", "tolerance: expected a number of 0 or more, not inf", ""),
+        (
+            'rows = "short"\nfilter = { transport = "scdp", load = "{load}" }\nvalue = "AVG(fct_ns)"\n',
+            'function = "requests.requests"\nfilter = { load = "{load}" }\n',
+            "filter: requests.requests takes no such thing",
+            "",
+        ),
+        ('where = "§1"\n', 'where = "§1"\nwith = { a = 1 }\n', "with: there is no 'function' that takes it", ""),
+        (
+            "each = [\n    { load = 0.5, paper = 10 },",
+            "each = [\n    1,",
+            "claim (fct-{load}): each: expected a list of tables",
+            "",
+        ),
         ("AVG(fct_ns)", "AVG(fct_ns", "not an SQL expression: AVG(fct_ns", ""),
         ('from = "flows"', 'from = "requests.request"', "has no such function", "did you mean 'requests'?"),
         ('from = "flows"', 'from = "os.system"', "has no such function", ""),
@@ -178,6 +268,37 @@ def test_each_panel_needs_a_letter(read: Callable[[str], Experiment]) -> None:
     assert [panel.key for panel in figure.panels] == ["x", "y", "b"]
     with pytest.raises(AnabranchError, match=r"scdp/one: panel x: 'each' makes 2 panels, and 'key' has 1 letters"):
         draw(Source(read(whole.replace("KEY", "x")), results))
+
+
+@pytest.mark.parametrize("each", ["each = []", "each = 3", "each = { load = 1 }"])
+def test_no_case_of_a_claim_is_lost(read: Callable[[str], Experiment], each: str) -> None:
+    with pytest.raises(AnabranchError, match=r"claim \(fct-\{load\}\): each: expected a list of tables"):
+        read(re.sub(r"each = \[\n.*?\n\]", each, WHOLE, flags=re.DOTALL))
+
+
+def test_words_fill_lists_and_labels_keep_their_braces(read: Callable[[str], Experiment]) -> None:
+    text = WHOLE.replace('load = "{load}"', 'load = ["{load}", 0.9]')
+    assert read(text).claims[0].filter["load"] == [0.5, 0.9]
+    one = SeriesOf(column="load", label="{0.real} of {}", values=(0.5,))
+    assert [series.label for series in series_of(one, pl.DataFrame())] == ["{0.real} of 0.5"]
+    with pytest.raises(AnabranchError, match="looks for 3 ways of using it, not for 4"):
+        series_of(SeriesOf(column="load", transport="ndp", label="{}", values=(1, 2, 3, 4, 5)), pl.DataFrame())
+
+
+def test_a_panel_of_the_full_size_has_rows_and_its_caption_their_columns(read: Callable[[str], Experiment]) -> None:
+    def results(load: float) -> Tables:
+        row = {"seed": 1, "size_bytes": 5, "fct_ns": 2.0, "load": load, "transport": "ndp"}
+        return cast("Tables", SimpleNamespace(flows=pl.DataFrame([row])))
+
+    experiment = read(WHOLE.replace('{ key = "a", ', '{ key = "a", caption = "{load:.2f} {transport}", '))
+    assert draw(Source(experiment, results(0.5)))[0].panels[0].caption == "0.50 ndp"
+    assert draw(Source(experiment, results(0.9)), quick=True)[0].panels[0].caption == "– –"
+    with pytest.raises(AnabranchError, match=r"scdp/one: panel a: none of rows.short fits"):
+        draw(Source(experiment, results(0.9)))
+    unknown = read(WHOLE.replace('{ key = "a", ', '{ key = "a", caption = "{laod}", '))
+    with pytest.raises(AnabranchError, match="the rows have no column 'laod'") as caught:
+        draw(Source(unknown, results(0.5)))
+    assert caught.value.hint == "did you mean 'load'?"
 
 
 @pytest.fixture

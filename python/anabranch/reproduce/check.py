@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from anabranch.base import styles
 from anabranch.errors import AnabranchError
 from anabranch.reproduce import prose
+from anabranch.reproduce.drawing import placeholders
+from anabranch.reproduce.looks import turns
 from anabranch.reproduce.rows import TABLES, expression, function
 from anabranch.reproduce.schema import nearest
 
@@ -16,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from anabranch.reproduce.claims import Claim
-    from anabranch.reproduce.model import Experiment, PanelOf
+    from anabranch.reproduce.model import Experiment, PanelOf, SeriesOf
 
 
 def names(experiment: Experiment, file: Path) -> None:
@@ -33,6 +37,7 @@ def names(experiment: Experiment, file: Path) -> None:
     elif not experiment.quick:
         check.fail("quick", "the key is missing: settings of the quick size")
     check.rows()
+    check.series()
     for figure in experiment.figure:
         for panel in figure.panel:
             check.panel(panel, f"figure {figure.number}, panel {panel.key or panel.kind}")
@@ -80,9 +85,59 @@ class _Check:
                 self.call(at, of.from_, of.with_)
             else:
                 self.source(of.from_, at)
+                if of.with_:
+                    self.fail(f"{at}.with", f"{of.from_!r} is no function: it takes no arguments")
+            self.ends(name, {key: other.from_ for key, other in self.experiment.rows.items()}, f"{at}.from")
+            for column, labels in of.names.items():
+                if isinstance(labels, str):
+                    place = f"{at}.names.{column}"
+                    having = [key for key, other in self.experiment.rows.items() if column in other.names]
+                    self.known(labels, having, f"rows that name {column!r}", place)
+                    self.ends(name, {key: self.experiment.rows[key].names[column] for key in having}, place)
             self.there(at, expression, *of.columns.values(), of.condition, *of.values.values())
             if of.values and not of.by:
                 self.fail(f"{at}.values", "there is no 'by': expected the columns that make a group")
+
+    def ends(self, name: str, then: Mapping[str, object], at: str) -> None:
+        """Rows that come from other rows do not come from themselves."""
+        passed = [name]
+        while isinstance(of := then.get(passed[-1]), str):
+            if of in passed:
+                self.fail(at, f"they come from themselves: {' from '.join([*passed, of])}")
+            passed.append(of)
+
+    def series(self) -> None:
+        for name, entries in self.experiment.series.items():
+            for place, of in enumerate(entries):
+                self.entry(of, f"series.{name}[{place}]")
+
+    def entry(self, of: SeriesOf, at: str) -> None:
+        """An entry of series: nothing that it says is ignored, and it has a look."""
+        if of.look is not None and (of.transport or of.column):
+            self.fail(f"{at}.look", "'transport' and 'column' have looks of their own: expected one of the three")
+        if of.look is None and not of.transport and not of.column:
+            self.fail(at, "expected 'transport', 'column' or 'look'")
+        if of.transport:
+            self.known(of.transport, styles.TRANSPORTS, "transports", f"{at}.transport")
+        if isinstance(of.look, str):
+            self.known(of.look, styles.TRANSPORTS, "looks", f"{at}.look")
+        elif of.look is not None and not 0 <= of.look < len(styles.SPARE):
+            self.fail(f"{at}.look", f"expected 0 to {len(styles.SPARE) - 1}, not {of.look}")
+        ways = len(turns(of.transport)) if of.transport and not of.column else 0
+        if not 0 <= of.turn <= ways:
+            self.fail(f"{at}.turn", f"expected 0 to {ways}, not {of.turn}")
+        if of.apart < 0:
+            self.fail(f"{at}.apart", f"expected 0 or more, not {of.apart}")
+        if of.column and (of.label or of.transport) and "{}" not in of.label:
+            self.fail(f"{at}.label", f"expected a pattern with {{}} for the value of {of.column!r}, not {of.label!r}")
+        if of.transport and of.column and len(of.values) > 1 + len(turns(of.transport)):
+            self.fail(f"{at}.values", f"expected at most {1 + len(turns(of.transport))}: a look for each")
+        ignored = [] if of.column else ["values", "labels", "sorted", "ramp"]
+        ignored += ["labels", "sorted", "ramp", "apart"] if of.column and of.transport else []
+        ignored += ["apart"] if of.look is not None or of.ramp else []
+        for key in ignored:
+            if getattr(of, key):
+                self.fail(f"{at}.{key}", "it changes nothing here: expected no such key")
 
     def panel(self, panel: PanelOf, at: str) -> None:
         self.source(panel.rows, at)
@@ -90,6 +145,7 @@ class _Check:
         self.there(at, expression, panel.value, panel.condition)
         if bool(panel.over) == (panel.kind in {"ranked", "cdf", "ccdf"}):
             self.fail(at, f"{panel.kind} {'has no' if panel.over else 'needs'} 'over'")
+        self.there(f"{at}: caption", placeholders, panel.caption)
         if panel.each and not panel.key:
             self.fail(f"{at}: each", "the key 'key' is missing: expected a letter for each panel")
 
@@ -100,6 +156,16 @@ class _Check:
             self.fail(at, "expected either 'rows' and 'value' or 'function'")
         if not (bool(claim.compare) == bool(claim.above) == bool(claim.below)):
             self.fail(at, "'compare', 'above' and 'below' go together")
+        for key, number in (("paper", claim.paper), ("tolerance", claim.tolerance)):
+            if not math.isfinite(number) or (key == "tolerance" and number < 0):
+                self.fail(
+                    f"{at}: {key}", f"expected a number{' of 0 or more' if key == 'tolerance' else ''}, not {number}"
+                )
+        for key in ("filter", "condition", "compare", "rows", "value"):
+            if claim.function and getattr(claim, key):
+                self.fail(f"{at}: {key}", f"{claim.function} takes no such thing: expected 'with'")
+        if claim.with_ and not claim.function:
+            self.fail(f"{at}: with", "there is no 'function' that takes it")
         if claim.rows:
             self.source(claim.rows, at)
         if claim.function:

@@ -56,7 +56,10 @@ def _cases(claim: Any, at: str) -> list[Any]:  # noqa: ANN401 - as TOML has it
     if not isinstance(claim, dict) or "each" not in claim:
         return [claim]
     made = []
-    for case in claim["each"]:
+    cases = claim["each"]
+    if not isinstance(cases, list) or not cases or not all(isinstance(case, dict) for case in cases):
+        raise AnabranchError(f"{at}: claim ({claim.get('key')}): each: expected a list of tables, not {cases!r}")
+    for case in cases:
         words = {key: value for key, value in case.items() if key not in CLAIM}
         own = {key: value for key, value in case.items() if key in CLAIM}
         text = {key: value for key, value in claim.items() if key != "each"}
@@ -71,6 +74,8 @@ def _cases(claim: Any, at: str) -> list[Any]:  # noqa: ANN401 - as TOML has it
 def _filled(value: Any, words: Mapping[str, Any], used: set[str], at: str) -> Any:  # noqa: ANN401 - as TOML has it
     if isinstance(value, dict):
         return {key: _filled(item, words, used, at) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_filled(item, words, used, at) for item in value]
     if not isinstance(value, str):
         return value
 
