@@ -351,6 +351,7 @@ def test_references_become_numbers(facts: prose.Facts, text: str, told: str) -> 
         ("{scenario:fabric.rat}", "has no key 'fabric.rat'"),
         ("{number:7}", "no reference is called 'number'"),
         ("{= 1 / 0}", "not arithmetic"),
+        ("{Claim:fct-0.5}", "is no reference"),
         ("{= 2 ** 99999999}", "not arithmetic"),
         ("{= __import__('os')}", "not arithmetic"),
         ("{= [].__class__}", "not arithmetic"),
@@ -375,7 +376,49 @@ def test_references_become_numbers(facts: prose.Facts, text: str, told: str) -> 
 def test_what_refers_to_nothing_is_an_error(facts: prose.Facts, text: str, message: str) -> None:
     with pytest.raises(AnabranchError, match=re.escape(message)):
         facts.text(text, facts.experiments[0])
-    assert facts.told(f"It is {text}.", facts.experiments[0]) == "It is (not recorded)."
+    if "has not measured" in message:
+        assert facts.told(f"It is {text}.", facts.experiments[0]) == "It is (not recorded)."
+    else:
+        with pytest.raises(AnabranchError, match=re.escape(message)):
+            facts.told(f"It is {text}.", facts.experiments[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("{claim:fct-0.6}", "no claim is called 'fct-0.6'", "did you mean 'fct-0.8'?"),
+        ("{claim:scdp/on#fct-0.5}", "no experiment is called 'scdp/on'", "did you mean 'scdp/one'?"),
+        ("{record:2/a:SCDP@2}", "no figure is called '2'", ""),
+        ("{scenario:fabric.rat}", "has no key 'fabric.rat'", "did you mean 'rate'?"),
+        ('{= claim(\\"fct\\") + 1}', "no claim is called 'fct'", ""),
+        ("{= 1 / 0}", "not arithmetic", ""),
+        ("{= 1 +}", "not arithmetic", ""),
+        ("{= 1 ** 2}", "not arithmetic", "numbers, + - * /"),
+        ("{clam:fct-0.5}", "no reference is called 'clam'", "did you mean 'claim'?"),
+        ("{claim:fct-0.5|.99f}", "", ""),
+        ("{claim:fct-0.5|x}", "'x' is no format", ""),
+        ("{Claim:fct}", "'{Claim:fct}' is no reference", "{KIND:KEY}"),
+        ("{ claim:fct}", "'{ claim:fct}' is no reference", ""),
+        ("a } b", "'a } b' is no reference", ""),
+        ("{note:wy}", "no note is called 'wy'", ""),
+        ("{explanation:wy}", "no explanation is called 'wy'", "did you mean 'why'?"),
+        ("{explanation:why}", "includes itself", ""),
+    ],
+)
+def test_references_are_looked_up_when_files_are_read(
+    read: Callable[[str], Experiment], tmp_path: Path, text: str, message: str, hint: str
+) -> None:
+    read(WHOLE.replace("TEXT", WHY))
+    registry.load(tmp_path / "scenarios")
+    registry.load.cache_clear()
+    (tmp_path / "scenarios/scdp/one/experiment.toml").write_text(WHOLE.replace("TEXT", text))
+    if not message:
+        registry.load(tmp_path / "scenarios")
+        return
+    with pytest.raises(AnabranchError, match=re.escape(message)) as caught:
+        registry.load(tmp_path / "scenarios")
+    assert re.search(r"experiment\.toml: explanation\.why: ", caught.value.message)
+    assert hint in (caught.value.hint or "")
 
 
 @pytest.mark.parametrize("kind", [Rows, SeriesOf, PanelOf, FigureOf, Claim, Explanation, Experiment, Paper])

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from anabranch.base import styles
+from anabranch.base import bundle, styles
 from anabranch.errors import AnabranchError
 from anabranch.reproduce import prose
 from anabranch.reproduce.drawing import placeholders
@@ -16,11 +16,13 @@ from anabranch.reproduce.rows import TABLES, expression, function
 from anabranch.reproduce.schema import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from anabranch.reproduce.claims import Claim
     from anabranch.reproduce.model import Experiment, PanelOf, SeriesOf
+
+_, EXPERIMENT = bundle.ABOUT
 
 
 def names(experiment: Experiment, file: Path) -> None:
@@ -44,6 +46,29 @@ def names(experiment: Experiment, file: Path) -> None:
     for claim in experiment.claim:
         check.claim(claim, f"claim {claim.key}")
     check.explanations()
+
+
+def references(experiment: Experiment, known: Sequence[Experiment]) -> None:
+    """Check that what an experiment's notes and explanations refer to is there, which needs all experiments.
+
+    Raises
+    ------
+    AnabranchError
+        If it is not; the message names file and key, the hint the nearest name.
+    """
+    facts = prose.Facts(known)
+    texts = {"notes": experiment.notes}
+    texts |= {
+        f"explanation.{claim.explanation}": experiment.explanation[claim.explanation].text
+        for claim in experiment.claims
+        if claim.explanation
+    }
+    for at, text in texts.items():
+        try:
+            facts.check(text, experiment)
+        except AnabranchError as error:
+            file = f"{experiment.folder}/{EXPERIMENT}" if experiment.folder else experiment.name
+            raise AnabranchError(f"{file}: {at}: {error.message}", hint=error.hint) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,10 +199,15 @@ class _Check:
         if claim.explanation:
             self.known(claim.explanation, self.experiment.explanation, "explanations", at)
 
+    def notes(self, text: str) -> list[str]:
+        return prose.notes(text, self.experiment)
+
     def explanations(self) -> None:
         for name, explanation in self.experiment.explanation.items():
             at = f"explanation.{name}"
-            for text in (explanation.text, *prose.notes(explanation.text, self.experiment)):
+            self.there(at, prose.syntax, explanation.text)
+            self.there(at, self.notes, explanation.text)
+            for text in (explanation.text, *self.notes(explanation.text)):
                 if typed := prose.typed(text):
                     hint = "{claim:KEY}, {record:...}, {= EXPRESSION}, or {setting:...} for what is not measured"
                     self.fail(at, f"the number {typed} is typed, expected a reference", hint)

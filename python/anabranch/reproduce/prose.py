@@ -15,6 +15,7 @@ import math
 import operator
 import re
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +27,11 @@ from anabranch.reproduce.schema import nearest
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from anabranch.reproduce.claims import Claim
     from anabranch.reproduce.model import Experiment
     from anabranch.reproduce.record import Record
+
+    Shown = Callable[[str, str, str, Experiment], str]
 
 REFERENCE = re.compile(r"\{(=|[a-z]+:)\s*([^{}|]*)(?:\|([^{}]*))?\}")
 PLACE = r"(?:§|Figs?\.|Figures?|Tables?|Theorems?|Lemmas?|Rows?|rows?|chapters?|levels?|RFC|Table)"
@@ -42,6 +46,9 @@ OPERATORS: Mapping[type[ast.AST], Callable[..., float]] = {
     ast.Div: operator.truediv,
     ast.USub: operator.neg,
 }
+NUMBERS = ("claim", "paper", "record", "scenario")
+TEXTS = ("setting", "once", "note", "explanation")
+"""Kinds of references: to numbers, which may have a format, and to texts."""
 DEPTH = 8
 """Texts within texts."""
 LENGTH = 20_000
@@ -96,6 +103,80 @@ def formatted(value: object, form: str) -> str:
         raise AnabranchError(f"{form!r} does not fit {value}: {error}") from error
 
 
+class NotRecorded(AnabranchError):  # noqa: N818 - a state, not a mistake
+    """A number that will be there when its experiment is recorded."""
+
+
+@cache
+def syntax(text: str) -> None:
+    """Check what a text says in braces as far as the text alone tells: kinds, formats, arithmetic.
+
+    Raises
+    ------
+    AnabranchError
+        If something in braces is no reference.
+    """
+    if wrong := re.search(r".{0,20}[{}].{0,20}", REFERENCE.sub("", text)):
+        raise AnabranchError(f"{wrong[0].strip()!r} is no reference", hint="{KIND:KEY}, or {= EXPRESSION}")
+    for match in REFERENCE.finditer(text):
+        kind, form = match[1].rstrip(":"), match[3] or ""
+        try:
+            _known(dict.fromkeys([*NUMBERS, *TEXTS, "="]), kind, "reference")
+            if kind not in TEXTS:
+                formatted("", form)
+            if kind == "=":
+                calls(parsed(" ".join(match[2].split())))
+        except AnabranchError as error:
+            raise AnabranchError(f"{match[0]}: {error.message}", hint=error.hint) from error
+
+
+def parsed(text: str) -> ast.expr:
+    """Read arithmetic.
+
+    Raises
+    ------
+    AnabranchError
+        If it is none.
+    """
+    if len(text) > EXPRESSION:
+        raise AnabranchError(f"expected at most {EXPRESSION} characters of arithmetic")
+    try:
+        return ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise AnabranchError(f"not arithmetic: {error}") from error
+
+
+def calls(node: ast.expr) -> list[tuple[str, str]]:
+    """The references in an expression: kind and what it refers to.
+
+    Raises
+    ------
+    AnabranchError
+        If something in it is no arithmetic.
+
+    Examples
+    --------
+    >>> calls(parsed('1 + max(claim("a"), 2)'))
+    [('claim', 'a')]
+    """
+    found, nodes = [], [node]
+    while nodes:
+        match nodes.pop():
+            case ast.Constant(value) if type(value) in {int, float}:
+                pass
+            case ast.BinOp(left, of, right) if type(of) in OPERATORS:
+                nodes += [left, right]
+            case ast.UnaryOp(of, operand) if type(of) in OPERATORS:
+                nodes.append(operand)
+            case ast.Call(ast.Name(kind), [ast.Constant(str(target))], []) if kind in NUMBERS:
+                found.append((kind, target))
+            case ast.Call(ast.Name(name), arguments, []) if name in FUNCTIONS:
+                nodes += arguments
+            case _:
+                raise AnabranchError("not arithmetic", hint=f"numbers, + - * /, references, and {', '.join(FUNCTIONS)}")
+    return found
+
+
 def unrecorded(text: str) -> list[str]:
     """What a text rests on that no record holds: numbers measured once, and a command in place of a record."""
     once = [match[2].strip() for match in REFERENCE.finditer(text) if match[1] == "once:"]
@@ -107,6 +188,10 @@ def notes(text: str, experiment: Experiment) -> list[str]:
     return [
         _known(experiment.note, match[2].strip(), "note") for match in REFERENCE.finditer(text) if match[1] == "note:"
     ]
+
+
+SAID = ("paper", "scenario")
+"""Kinds of references whose number needs no record."""
 
 
 @dataclass(slots=True)
@@ -125,10 +210,51 @@ class Facts:
         AnabranchError
             If one refers to nothing.
         """
-        return self._text(text, experiment, 0, [LENGTH])
+        return self._text(text, experiment, self._shown)
 
-    def _text(self, text: str, experiment: Experiment, depth: int, left: list[int]) -> str:
-        """`left` is how many characters may still be included."""
+    def told(self, text: str, experiment: Experiment) -> str:
+        """The same for a reader, where what is not recorded is said to be so.
+
+        Raises
+        ------
+        AnabranchError
+            If a reference refers to nothing.
+        """
+
+        def shown(kind: str, target: str, form: str, experiment: Experiment) -> str:
+            try:
+                return self._shown(kind, target, form, experiment)
+            except NotRecorded:
+                return "(not recorded)"
+
+        return self._text(text, experiment, shown)
+
+    def check(self, text: str, experiment: Experiment) -> None:
+        """Check that references refer to something, as far as that needs no record.
+
+        Raises
+        ------
+        AnabranchError
+            If one refers to nothing.
+        """
+
+        def shown(kind: str, target: str, form: str, experiment: Experiment) -> str:
+            of = calls(parsed(target)) if kind == "=" else [(kind, target)]
+            for one, key in of:
+                self._there(one, key, experiment)
+            return self._shown(kind, target, form, experiment) if all(one in SAID for one, _ in of) else ""
+
+        self._text(text, experiment, shown)
+
+    def _text(
+        self, text: str, experiment: Experiment, shown: Shown, depth: int = 0, left: list[int] | None = None
+    ) -> str:
+        """Put what `shown` says in the place of references; `left` is how many characters may still be included."""
+        left = [LENGTH] if left is None else left
+        try:
+            syntax(text)
+        except AnabranchError as error:
+            raise AnabranchError(f"{experiment.name}: {error.message}", hint=error.hint) from error
         left[0] -= len(text)
         if left[0] < 0:
             raise AnabranchError(f"{experiment.name}: {text[:40]}...: expected at most {LENGTH} characters in all")
@@ -138,25 +264,17 @@ class Facts:
             if kind in {"setting", "once"}:
                 return target
             if kind in {"note", "explanation"}:
-                return self._text(_included(kind, target, experiment, depth), experiment, depth + 1, left)
+                return self._text(_included(kind, target, experiment, depth), experiment, shown, depth + 1, left)
             try:
-                found = self._evaluate(target, experiment) if kind == "=" else self._value(kind, target, experiment)
-                return formatted(found, form or "")
+                return shown(kind, target, form or "", experiment)
             except AnabranchError as error:
                 raise type(error)(f"{experiment.name}: {match[0]}: {error.message}", hint=error.hint) from error
 
         return REFERENCE.sub(value, text)
 
-    def told(self, text: str, experiment: Experiment) -> str:
-        """The same for a reader, where what is not recorded is said to be so."""
-
-        def part(match: re.Match[str]) -> str:
-            try:
-                return self.text(match[0], experiment)
-            except AnabranchError:
-                return "(not recorded)"
-
-        return REFERENCE.sub(part, text)
+    def _shown(self, kind: str, target: str, form: str, experiment: Experiment) -> str:
+        found = self._evaluate(target, experiment) if kind == "=" else self._value(kind, target, experiment)
+        return formatted(found, form)
 
     def record(self, name: str) -> Record:
         """The record of an experiment."""
@@ -165,27 +283,31 @@ class Facts:
             self.read[name] = record.read(file) if file else None
         found = self.read[name]
         if found is None:
-            raise AnabranchError(f"{name} is not recorded")
+            raise NotRecorded(f"{name} is not recorded")
         return found
 
     def _value(self, kind: str, target: str, experiment: Experiment) -> Any:  # noqa: ANN401 - a number, a text, a list
-        name, _, target = target.rpartition("#")
-        of = _known({one.name: one for one in self.experiments}, name, "experiment") if name else experiment
-        if kind in {"claim", "paper"}:
-            claim = _known({one.key: one for one in of.claims}, target, "claim")
+        of, target, claim = self._there(kind, target, experiment)
+        if claim is not None:
             if kind == "paper":
                 return claim.paper
             measured = self.record(of.name).claims.get(claim.key)
             if measured is None or measured.mean is None:
-                raise AnabranchError(f"{of.name} has not measured {target}")
+                raise NotRecorded(f"{of.name} has not measured {target}")
             return measured.mean
+        return self._point(target, self.record(of.name)) if kind == "record" else of.setting(target)
+
+    def _there(self, kind: str, target: str, experiment: Experiment) -> tuple[Experiment, str, Claim | None]:
+        """The experiment that a reference is to, the key in it, and the claim if it is one's."""
+        name, _, target = target.rpartition("#")
+        of: Experiment = _known({one.name: one for one in self.experiments}, name, "experiment") if name else experiment
         if kind == "record":
-            return self._point(target, self.record(of.name))
+            _known({one.number: one for one in of.figure}, target.partition("/")[0], "figure")
         if kind == "scenario":
-            return of.setting(target)
-        raise AnabranchError(
-            f"no reference is called {kind!r}", hint=nearest(kind, ["claim", "paper", "record", "scenario"])
-        )
+            of.setting(target)
+        if kind not in {"claim", "paper"}:
+            return of, target, None
+        return of, target, _known({one.key: one for one in of.claims}, target, "claim")
 
     @staticmethod
     def _point(target: str, kept: Record) -> Any:  # noqa: ANN401 - a number or a list
@@ -203,27 +325,23 @@ class Facts:
     def _evaluate(self, text: str, experiment: Experiment) -> Any:  # noqa: ANN401 - a number
         def value(node: ast.AST) -> Any:  # noqa: ANN401 - as above
             match node:
-                case ast.Expression(body):
-                    return value(body)
-                case ast.Constant(int() | float() as constant) if not isinstance(constant, bool):
+                case ast.Constant(constant):
                     return constant
-                case ast.BinOp(left, of, right) if type(of) in OPERATORS:
+                case ast.BinOp(left, of, right):
                     return OPERATORS[type(of)](float(value(left)), float(value(right)))
-                case ast.UnaryOp(of, operand) if type(of) in OPERATORS:
+                case ast.UnaryOp(of, operand):
                     return OPERATORS[type(of)](float(value(operand)))
-                case ast.Call(
-                    ast.Name("claim" | "paper" | "record" | "scenario" as kind), [ast.Constant(str(target))], []
-                ):
+                case ast.Call(ast.Name(kind), [ast.Constant(str(target))]):
                     return self._value(kind, target, experiment)
-                case ast.Call(ast.Name(name), arguments, []) if name in FUNCTIONS:
+                case ast.Call(ast.Name(name), arguments):
                     return FUNCTIONS[name](*map(value, arguments))
-            raise AnabranchError("not arithmetic", hint=f"numbers, + - * /, references, and {', '.join(FUNCTIONS)}")
+            raise AnabranchError("not arithmetic")
 
-        if len(text) > EXPRESSION:
-            raise AnabranchError(f"expected at most {EXPRESSION} characters of arithmetic")
+        tree = parsed(text)
+        calls(tree)
         try:
-            return float(value(ast.parse(text, mode="eval")))
-        except (SyntaxError, TypeError, ValueError, ArithmeticError, RecursionError, MemoryError) as error:
+            return float(value(tree))
+        except (TypeError, ValueError, ArithmeticError, RecursionError) as error:
             raise AnabranchError(f"not arithmetic: {error}") from error
 
 

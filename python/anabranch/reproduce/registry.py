@@ -39,6 +39,8 @@ def load(root: Path) -> tuple[tuple[Paper, ...], tuple[Experiment, ...]]:
     for shared, folder in found:
         own = [experiment(file, shared) for file in folder.glob(f"*/{EXPERIMENT}")]
         experiments += sorted(own, key=lambda one: (one.order, one.name))
+    for one in experiments:
+        check.references(one, experiments)
     return tuple(shared for shared, _ in found), tuple(experiments)
 
 
