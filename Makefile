@@ -24,6 +24,7 @@ CRATES := --workspace --exclude anabranch-py $(CODEC_FEATURES) $(NET_FEATURES)
 CODEC_LEVELS := portable $(if $(filter x86_64,$(shell uname -m)),ssse3 avx2 avx2-gfni avx512,neon)
 # What depends on them: the kernels, the solver that makes plans with them, known answers, whole objects.
 CODEC_LEVEL_TESTS := kernels:: solve:: vectors:: levels::
+CODEC_TESTS := reference:: vectors:: roundtrip:: allocation::
 
 HOST_TRIPLE = $(shell rustc -vV | sed -n 's/^host: //p')
 
@@ -75,10 +76,15 @@ wheel: setup ## build a wheel that works without this folder: target/dist
 test-wheel: wheel ## install the wheel into a fresh environment elsewhere, and use it there; QUICK=1: run one scenario
 	@tools/test-wheel $(UV) target/dist/*.whl $(INTERPRETER) $(if $(QUICK),--quick)
 
-test-codec: test-codec-levels ## test the RaptorQ codec with each of its instruction sets, and without std
+test-codec: ## test the RaptorQ codec whole with each of its instruction sets, and without std
 	cargo test --locked -p anabranch-raptorq --no-default-features $(CODEC_FEATURES) --lib
-	cargo test --locked -p anabranch-raptorq --no-default-features $(CODEC_FEATURES) --test all -- \
-	  reference:: vectors:: roundtrip:: allocation::
+	cargo test --locked -p anabranch-raptorq --no-default-features $(CODEC_FEATURES) --test all -- $(CODEC_TESTS)
+	for level in $(CODEC_LEVELS); do \
+	  echo "ANABRANCH_RAPTORQ_LEVEL=$$level"; \
+	  export ANABRANCH_RAPTORQ_LEVEL=$$level; \
+	  cargo test --locked -p anabranch-raptorq $(CODEC_FEATURES) --lib; \
+	  cargo test --locked -p anabranch-raptorq $(CODEC_FEATURES) --test all -- $(CODEC_TESTS) levels::; \
+	done
 
 # Of the build that `make test` runs: nothing is compiled again.
 test-codec-levels: ## test what depends on the codec's instruction sets with each of them in turn
@@ -119,7 +125,7 @@ fidelity-traffic: setup ## the paper's claims on the traces in ../shared: makes 
 
 # Types are checked on one processor, for as long as the other lints the crates.
 check: setup ## formatting, lints, types and layers of imports, without changing anything
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target check-rust check-python
+	@$(MAKE) --no-print-directory --jobs 2 $(if $(filter output-sync,$(.FEATURES)),--output-sync=target) check-rust check-python
 
 check-rust:
 	cargo fmt --all --check

@@ -46,14 +46,20 @@ def answers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
             return runner.check(CASES[name], folder)
         forks = free.get()
         try:
-            return runner.check(CASES[name], folder, forks)
-        finally:
-            free.put(forks)
+            faults = runner.check(CASES[name], folder, forks)
+        except BaseException:
+            # Whatever it answers next may be of this case.
+            forks.kill()
+            free.put(stack.enter_context(Forks(environment)))
+            raise
+        free.put(forks)
+        return faults
 
     workers = os.cpu_count() or 1
+    environment = {**os.environ, **runner.ENVIRONMENT}
     with ExitStack() as stack, ThreadPoolExecutor(max_workers=workers) as pool:
         for _ in range(workers):
-            free.put(stack.enter_context(Forks({**os.environ, **runner.ENVIRONMENT})))
+            free.put(stack.enter_context(Forks(environment)))
         yield {name: pool.submit(one, name) for name in chosen}
 
 

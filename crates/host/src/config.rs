@@ -1,6 +1,6 @@
 //! A host's limits, and how it sends.
 
-use anabranch_transport::scdp::{MAX_BLOCK_SYMBOLS, ScdpConfig, Straggler, StragglerPolicy, hosts};
+use anabranch_transport::scdp::{MAX_BLOCK_SYMBOLS, ScdpConfig, Straggler, StragglerPolicy, StragglerRule, hosts};
 use anabranch_transport::{Bytes, ConfigError, Duration, Rate};
 
 use crate::keys::HEADERS;
@@ -40,8 +40,8 @@ pub struct HostConfig {
     /// complete block, or that the application has [checked](crate::Host::checked) the object. Time in which `rate` holds a sender back does not
     /// count. Default: 5 min.
     pub stall_after: Duration,
-    /// What a sender does about receivers that hold others back. Default: they leave the group after 100 ms. Whatever it does, one that completes no
-    /// block within [`give_up_after`](Self::give_up_after), or asks for much and completes nothing, leaves the group.
+    /// What a sender does about receivers that hold others back. They are told by lateness. Default: `detach`, after 100 ms. One that completes
+    /// nothing leaves the group as well: with `detach` after ten times that, with `wait` after [`give_up_after`](Self::give_up_after).
     pub stragglers: Straggler,
     /// Concurrent sessions. Further ones are refused. Default: 256.
     pub max_sessions: usize,
@@ -109,6 +109,10 @@ impl HostConfig {
         }
         if self.stall_after < self.give_up_after {
             return error("stall_after", "must be at least give_up_after".to_owned());
+        }
+        let Straggler { policy, rule, .. } = self.stragglers;
+        if policy != StragglerPolicy::Drop && rule != StragglerRule::Lateness {
+            return error("stragglers.rule", "must be lateness: windows of receivers differ".to_owned());
         }
         // Blocks of ten of the largest symbols: with fewer to a block, most of what is sent would be overhead.
         let least = LIVE_BLOCKS * 10 * u64::from(self.symbol_bytes());

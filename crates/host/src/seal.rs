@@ -41,9 +41,10 @@ impl Sealer {
         Self { keys, next: 0, version: VERSION }
     }
 
-    /// The same for datagrams of another version of the format: answers to its hosts.
+    /// The same for datagrams of another version of the format, below 16: answers to its hosts.
     #[must_use]
     pub fn with_version(mut self, version: u8) -> Self {
+        debug_assert!(version < 16, "it has four bits");
         self.version = version;
         self
     }

@@ -5,6 +5,9 @@ use std::ops::Range;
 
 use etherparse::{Ipv4HeaderSlice, Ipv6ExtensionsSlice, Ipv6HeaderSlice};
 
+/// Bytes of extension headers that are read (RFC 8200 §4). A chain of thousands would take a processor's time in every queue that it passes.
+const EXTENSIONS: usize = 256;
+
 /// Bytes of an Ethernet header without tags.
 pub(crate) const ETHERNET: usize = 14;
 /// IP protocol numbers (IANA).
@@ -38,7 +41,7 @@ pub(crate) struct Ip {
     pub(crate) end: usize,
     /// Which protocol `transport` is of.
     pub(crate) protocol: u8,
-    /// One of several parts of a packet: `transport` may be anything.
+    /// One of several parts of a packet, or one whose extension headers cannot be read: `transport` may be anything.
     pub(crate) fragment: bool,
     /// 4 or 6.
     pub(crate) version: u8,
@@ -69,9 +72,12 @@ impl Ip {
         let behind = start + header.slice().len();
         let end = behind + usize::from(header.payload_length());
         let packet = bytes.get(behind..end)?;
-        let (extensions, protocol, rest) = Ipv6ExtensionsSlice::from_slice(header.next_header(), packet).ok()?;
-        let fragment = extensions.is_fragmenting_payload();
-        Some(Self { start, transport: end - rest.len(), end, protocol: protocol.0, fragment, version: 6 })
+        let read = &packet[..packet.len().min(EXTENSIONS)];
+        // What follows the header of a later fragment is the middle of a packet, and may look like anything.
+        let (extensions, protocol, rest, error) = Ipv6ExtensionsSlice::from_slice_lax(header.next_header(), read);
+        let fragment = extensions.is_fragmenting_payload() || error.is_some();
+        let transport = behind + read.len() - rest.len();
+        Some(Self { start, transport, end, protocol: protocol.0, fragment, version: 6 })
     }
 
     /// The header of IPv4, with its options.
@@ -166,6 +172,25 @@ mod tests {
             assert_eq!((ip.transport, ip.protocol, ip.fragment), (62, UDP, fragment));
             assert_eq!(ip.is_udp(&frame), !fragment);
         }
+        let later_fragment = [60, 0, 0x10, 1, 0, 0, 0, 0];
+        let second_hop_by_hop = [0, 0, 0, 0, 0, 0, 0, 0];
+        let too_long = [UDP, 200, 0, 0, 0, 0, 0, 0];
+        for (kind, header) in [(44, later_fragment), (43, second_hop_by_hop), (0, too_long), (51, too_long)] {
+            let mut frame = plain.clone();
+            frame.splice(54..54, header);
+            frame[20] = kind;
+            let length = (frame.len() - 54) as u16;
+            put16(&mut frame, 18, length);
+            let ip = Ip::of(&frame).expect("a packet, which is forwarded to where it goes");
+            assert!(ip.fragment && !ip.is_udp(&frame) && ip.transport <= ip.end, "{kind}");
+        }
+        let mut chain = plain.clone();
+        chain.splice(54..54, [60, 0, 0, 0, 0, 0, 0, 0].repeat(100));
+        chain[20] = 60;
+        let length = (chain.len() - 54) as u16;
+        put16(&mut chain, 18, length);
+        let ip = Ip::of(&chain).expect("a packet");
+        assert!(ip.fragment && ip.transport <= 54 + EXTENSIONS, "no more is read");
         let mut fragment = udp(Family::V4, 1, 2, 20);
         fragment[20] = 0x20;
         assert!(!Ip::of(&fragment).expect("a packet").is_udp(&fragment));
@@ -173,11 +198,23 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_will_do(bytes in proptest::collection::vec(any::<u8>(), 0..200), v6: bool) {
+        fn any_bytes_will_do(
+            bytes in proptest::collection::vec(any::<u8>(), 0..400),
+            v6: bool,
+            kinds in proptest::array::uniform3(proptest::sample::select(&[0, 6, UDP, 43, 44, 51, 60])),
+            whole: bool,
+        ) {
             let mut bytes = bytes;
-            if bytes.len() > 14 {
+            if bytes.len() > 70 {
                 (bytes[12], bytes[13]) = if v6 { (0x86, 0xdd) } else { (8, 0) };
-                bytes[14] = if v6 { 0x60 } else { 0x45 };
+                bytes[14] = if v6 { 0x60 } else { 0x40 | bytes[14] & 0xf };
+                if whole {
+                    let (at, before) = if v6 { (18, 54) } else { (16, 14) };
+                    let length = (bytes.len() - before) as u16;
+                    put16(&mut bytes, at, length);
+                    (bytes[20], bytes[54], bytes[62]) = kinds.into();
+                    bytes[55] %= 4;
+                }
             }
             if let Some(ip) = Ip::of(&bytes) {
                 prop_assert!(ip.start <= ip.transport && ip.transport <= ip.end && ip.end <= bytes.len());

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 LIBRARIES = ("anabranch.cli", "anabranch._core", "numpy", "scipy.stats")
 """What most commands import. Not Polars: it starts threads, which a fork would leave behind."""
 
+ENDS_WITHIN_S = 10
+"""Time that the process has to end."""
+
 OPTIONS = ("-W", "error::ResourceWarning")
 """Options of the interpreter."""
 
@@ -64,7 +67,15 @@ class Forks:
 
     def close(self) -> None:
         """End the process."""
-        self._process.communicate()
+        try:
+            self._process.communicate(timeout=ENDS_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            self._process.communicate()
+
+    def kill(self) -> None:
+        """End the process at once: it is asked nothing more."""
+        self._process.kill()
 
     def __enter__(self) -> Self:
         return self
@@ -74,7 +85,10 @@ class Forks:
 
     def _answer(self) -> str:
         assert self._process.stdout
-        return self._process.stdout.readline()
+        line = self._process.stdout.readline()
+        if not line:
+            raise EOFError("the process that forks has ended")
+        return line
 
 
 def become(

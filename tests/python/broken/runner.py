@@ -74,18 +74,25 @@ def execute(argv: Sequence[str], case: Case, folder: Path, forks: Forks | None =
         streams = [file.fileno() for file in (given, out, err)]
         late = threading.Event()
 
+        started: list[int] = []
+
         def stop() -> None:
             late.set()
-            os.kill(process, signal.SIGKILL)
+            if started:
+                os.kill(started[0], signal.SIGKILL)
+            elif forks:
+                forks.kill()
 
+        # Before the start, which may hang, too.
         clock = threading.Timer(case.seconds, stop)
-        if forks:
-            process = forks.start(argv, folder, case.environment, streams, limits)
-            wait = forks.wait
-        else:
-            process, wait = _interpreter(argv, case, folder, streams, limits)
         clock.start()
         try:
+            if forks:
+                started.append(forks.start(argv, folder, case.environment, streams, limits))
+                wait = forks.wait
+            else:
+                process, wait = _interpreter(argv, case, folder, streams, limits)
+                started.append(process)
             status, resident = wait()
         finally:
             clock.cancel()

@@ -88,7 +88,7 @@ impl Reception {
         }
         if version != VERSION {
             let why =
-                format!("version {version} of the wire format, where version {VERSION} is needed: update scdp there");
+                format!("one host has version {version} of the wire format, the other {VERSION}: update the older one");
             let refusal = Refusal::new(Reason::Unsupported, &why);
             self.refuse(factory, opener, refusal.clone());
             return Some(match message {

@@ -200,7 +200,7 @@ fn a_host_of_the_version_before_is_refused_in_words_that_both_ends_read() {
         (declined, records.between(address(1), stranger(n)), world.nodes[1].host.sessions())
     };
     let (declined, answers, sessions) = refused(1, PREVIOUS);
-    let why = "version 1 of the wire format, where version 2 is needed: update scdp there";
+    let why = "one host has version 1 of the wire format, the other 2: update the older one";
     assert_eq!(
         (&declined[..], sessions, answers.len()),
         (&[why.to_owned()][..], 0, 2),

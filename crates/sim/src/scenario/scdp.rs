@@ -6,8 +6,8 @@ use crate::host::scdp::ScdpSettings;
 use anabranch_transport::scdp::{ScdpConfig, hosts};
 use anabranch_transport::{Bytes, ConfigError};
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize, de};
-use serde_json::{Map, Value};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
+use serde_json::{Map, Value, json};
 
 /// Whose defaults the keys have that are not given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -27,12 +27,13 @@ impl Preset {
         *self == Self::default()
     }
 
-    fn protocol(self) -> ScdpConfig {
+    /// What depends on packets and headers, such as how many a host handles in a batch, follows those that are given.
+    fn protocol(self, packet: Option<Bytes>, header: Option<Bytes>) -> ScdpConfig {
         match self {
             Self::Paper => ScdpConfig::default(),
             Self::Hosts => ScdpConfig::on_hosts(
-                Bytes(u64::from(hosts::DATAGRAM + hosts::FRAME)),
-                Bytes(u64::from(hosts::HEADERS + hosts::FRAME)),
+                packet.unwrap_or(Bytes(u64::from(hosts::DATAGRAM + hosts::FRAME))),
+                header.unwrap_or(Bytes(u64::from(hosts::HEADERS + hosts::FRAME))),
             ),
         }
     }
@@ -45,10 +46,10 @@ impl Preset {
 }
 
 /// Parameters of SCDP.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ScdpKeys {
-    /// Whose defaults the other keys of this table have.
+    /// Whose defaults the other keys of this table have. Default: `paper`.
     #[serde(skip_serializing_if = "Preset::is_default")]
     pub preset: Preset,
     /// Of the protocol.
@@ -57,6 +58,34 @@ pub struct ScdpKeys {
     /// Of the model of its decoder.
     #[serde(flatten)]
     pub decoding: DecodeModel,
+}
+
+impl Serialize for ScdpKeys {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct All<'a> {
+            #[serde(skip_serializing_if = "Preset::is_default")]
+            preset: Preset,
+            #[serde(flatten)]
+            protocol: &'a ScdpConfig,
+            #[serde(flatten)]
+            decoding: &'a DecodeModel,
+        }
+        let Self { preset, protocol, decoding } = self;
+        let all = All { preset: *preset, protocol, decoding };
+        if preset.is_default() {
+            return all.serialize(serializer);
+        }
+        // Left out, as the paper's defaults are, these would be read as the preset's.
+        let mut keys = serde_json::to_value(all).map_err(ser::Error::custom)?;
+        let left_out = json!({
+            "pull_pacing": protocol.pull_pacing,
+            "ecn_in_groups": protocol.ecn_in_groups,
+            "straggler": {"rule": protocol.straggler.rule},
+        });
+        overlay(&mut keys, left_out);
+        keys.serialize(serializer)
+    }
 }
 
 impl<'de> Deserialize<'de> for ScdpKeys {
@@ -73,7 +102,10 @@ impl<'de> Deserialize<'de> for ScdpKeys {
         let given = Map::deserialize(deserializer)?;
         let preset = given.get("preset").map(Preset::deserialize).transpose().map_err(de::Error::custom)?;
         let preset = preset.unwrap_or_default();
-        let mut keys = serde_json::to_value(Self::of(preset)).map_err(de::Error::custom)?;
+        let bytes = |key| given.get(key).map(Bytes::deserialize).transpose().map_err(de::Error::custom);
+        let protocol = preset.protocol(bytes("packet")?, bytes("header")?);
+        let all = Self { preset, protocol, decoding: preset.decoding() };
+        let mut keys = serde_json::to_value(all).map_err(de::Error::custom)?;
         keys["preset"] = serde_json::to_value(preset).map_err(de::Error::custom)?;
         // Another way to say how long decoding takes replaces the preset's.
         if given.contains_key("decode_rate") || given.contains_key("decode_polynomial") {
@@ -100,7 +132,7 @@ fn overlay(keys: &mut Value, given: Value) {
 impl ScdpKeys {
     /// All keys as in a preset.
     pub fn of(preset: Preset) -> Self {
-        Self { preset, protocol: preset.protocol(), decoding: preset.decoding() }
+        Self { preset, protocol: preset.protocol(None, None), decoding: preset.decoding() }
     }
 
     /// Checks every range.
@@ -120,8 +152,7 @@ impl ScdpKeys {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use anabranch_transport::scdp::{StragglerPolicy, WindowControl};
-    use serde_json::json;
+    use anabranch_transport::scdp::{PullPacing, StragglerPolicy, WindowControl};
 
     fn keys(given: Value) -> Result<ScdpKeys, String> {
         serde_json::from_value(given).map_err(|e| e.to_string())
@@ -146,7 +177,13 @@ mod tests {
         let straggler = changed.protocol.straggler;
         assert_eq!((straggler.policy, straggler.time), (StragglerPolicy::Wait, hosts.protocol.straggler.time));
         assert!(!changed.protocol.ecn && !changed.decoding.decode_table.is_given());
-        for read in [hosts, changed] {
+        let large = keys(json!({"preset": "hosts", "packet": "9000B"})).expect("valid");
+        assert_eq!(large.protocol.host_batch, 7, "64 KiB of 8906 B");
+        let as_the_paper = json!({"preset": "hosts", "pull_pacing": "link", "ecn_in_groups": true,
+                                  "straggler": {"rule": "symbols"}});
+        let as_the_paper = keys(as_the_paper).expect("valid");
+        assert_eq!(as_the_paper.protocol.pull_pacing, PullPacing::Link);
+        for read in [hosts, changed, large, as_the_paper] {
             let written = serde_json::to_value(&read).expect("JSON");
             assert_eq!(keys(written), Ok(read), "what is written reads back");
         }

@@ -33,7 +33,7 @@ pub struct ScdpConfig {
     /// Symbols are ECN-capable (RFC 3168): switches may mark them, which lowers windows that the receiver sets itself.
     pub ecn: bool,
     /// Where receivers set windows themselves: symbols of one-to-many sessions are ECN-capable, too. One marked branch of a tree slows the whole
-    /// group down.
+    /// group down. Default: true.
     #[serde(skip_serializing_if = "Clone::clone")]
     pub ecn_in_groups: bool,
     /// Maximum symbols of a source block, 1 to 56403 (RFC 6330 §5.1.2). SCDP §V: 100.
@@ -46,7 +46,7 @@ pub struct ScdpConfig {
     pub priority_thresholds: Vec<Bytes>,
     /// What determines the priority: the bytes sent so far, or the size of the flow.
     pub priority_by: PriorityBy,
-    /// When a receiver's pulls may leave.
+    /// When a receiver's pulls may leave. Default: `link`.
     #[serde(skip_serializing_if = "PullPacing::is_default")]
     pub pull_pacing: PullPacing,
     /// Minimum silence after which a receiver repeats a pull: longer where measured round trips are longer
@@ -210,6 +210,9 @@ impl ScdpConfig {
             return error("give_up_after", "must be above 0".into());
         }
         self.straggler.validate().or_else(|(field, problem)| error(field, problem))?;
+        if self.straggler.needs_give_up_after() && self.give_up_after.is_none() {
+            return error("straggler.rule", "lateness with policy wait needs give_up_after".into());
+        }
         Ok(())
     }
 }

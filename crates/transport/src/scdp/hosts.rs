@@ -40,7 +40,7 @@ impl ScdpConfig {
     /// A receiver finds its window by itself. A symbol for several leaves when all have asked for it, so a group follows the receiver for which the
     /// least may be in flight.
     pub fn on_hosts(packet: Bytes, header: Bytes) -> Self {
-        let symbol = (packet.0 - header.0).max(1);
+        let symbol = packet.0.saturating_sub(header.0).max(1);
         Self {
             packet,
             header,

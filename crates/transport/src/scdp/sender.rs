@@ -626,14 +626,15 @@ impl Endpoint for Sender {
     type Header = Header;
 
     fn handle_packet(&mut self, now: Time, arrival: &Arrival<Header>) {
-        if let Header::Pull(pull) = &arrival.header
-            && !self.handle_apart(now, arrival)
-        {
+        let Header::Pull(pull) = &arrival.header else { return };
+        if self.apart.is_none() {
+            return self.on_pull(now, arrival.from, pull);
+        }
+        self.note_pull(now);
+        if !self.handle_apart(now, arrival) {
             self.on_pull(now, arrival.from, pull);
-            if self.apart.is_some() {
-                self.note_pull(now, arrival.from);
-                self.watch(now);
-            }
+            self.note_receiver(now, arrival.from);
+            self.watch(now);
         }
     }
 

@@ -174,16 +174,21 @@ impl Sender {
         self.judge(now);
     }
 
-    /// A pull has arrived.
+    /// A pull has arrived, of a member or of one that left: that others are late shows in it, too.
     #[inline]
-    pub(super) fn note_pull(&mut self, now: Time, from: Peer) {
-        let since = self.started_at.map(|started| now - started);
+    pub(super) fn note_pull(&mut self, now: Time) {
         if let Some(late) = self.late() {
             late.pulled = Some(now);
-            if usize::from(from) < late.known.len() {
-                let since = since.filter(|_| !late.offered);
-                late.on_answer(usize::from(from), since);
-            }
+        }
+    }
+
+    /// A member has sent a pull: it has come.
+    #[inline]
+    pub(super) fn note_receiver(&mut self, now: Time, from: Peer) {
+        let since = self.started_at.map(|started| now - started);
+        if let Some(late) = self.late().filter(|late| usize::from(from) < late.known.len()) {
+            let since = since.filter(|_| !late.offered);
+            late.on_answer(usize::from(from), since);
         }
     }
 

@@ -24,7 +24,7 @@ pub(super) use lag::{Lag, Place};
 pub struct Straggler {
     /// What it does.
     pub policy: StragglerPolicy,
-    /// How it tells who holds the others back.
+    /// How it tells who holds the others back; no effect with `drop`. Default: `symbols`.
     #[serde(skip_serializing_if = "StragglerRule::is_default")]
     pub rule: StragglerRule,
     /// `detach` by `symbols`: symbols by which a receiver must have asked for less than the median of those that still need something,
@@ -65,7 +65,8 @@ pub enum StragglerRule {
     #[default]
     Symbols,
     /// By when they complete blocks: later than the median, by more than their paths explain, for `time`. For windows that receivers find, which differ.
-    /// Receivers that complete nothing leave the group as well, under `wait`, too: after `give_up_after`, or after ten times `time`.
+    /// By less than 1 ms nobody is late: timers of hosts are. Receivers that complete nothing leave the group as well: with `wait` after
+    /// `give_up_after`, which it needs, with `detach` after ten times `time`.
     Lateness,
 }
 
@@ -109,6 +110,11 @@ impl Straggler {
     pub(super) fn quorum(&self, receivers: usize) -> Option<usize> {
         let quorum = usize::from(self.quorum);
         (self.policy == StragglerPolicy::Drop && quorum < receivers).then_some(quorum)
+    }
+
+    /// Where nobody is detached, only silence tells who holds the others back.
+    pub(super) fn needs_give_up_after(&self) -> bool {
+        self.policy == StragglerPolicy::Wait && self.rule == StragglerRule::Lateness
     }
 
     pub(super) fn validate(&self) -> Result<(), (&'static str, String)> {
