@@ -423,12 +423,16 @@ def test_the_check_says_what_is_old_single_or_not_recorded(lab: Path) -> None:
     assert kept is not None
     record.write(file, replace(kept, model=None, commit=None))
     assert "recorded before commits and models were kept" in invoke("--check").stderr
-    # A reference to what is not there fails.
-    about.write_text(EXPLAINED.replace("{= 4 / 2|.0f}", "{claim:fast}") + 'experiments = ["scdp/tay"]\n')
+    # A reference to what is not there fails, and so does an experiment that is not there.
+    about.write_text(EXPLAINED.replace("{= 4 / 2|.0f}", "{claim:fast}"))
+    registry.load.cache_clear()
+    result = invoke("--check")
+    assert result.exit_code == 2
+    assert "explanation.fast: scdp/toy: {claim:fast}: no claim is called 'fast'" in " ".join(result.stderr.split())
+    about.write_text(EXPLAINED + 'experiments = ["scdp/tay"]\n')
     registry.load.cache_clear()
     result = invoke("--check")
     assert result.exit_code == 1
-    assert "scdp/toy: {claim:fast}: no claim is called 'fast'" in result.stdout
     assert "scdp/toy: explanation fast: no experiment is called 'scdp/tay'" in result.stdout
 
 
