@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,14 +20,15 @@ from anabranch.reproduce.looks import series_of
 from anabranch.reproduce.model import Experiment, Explanation, FigureOf, PanelOf, Paper, Rows, SeriesOf
 from anabranch.reproduce.record import Record
 from anabranch.reproduce.rows import Source
+from anabranch.running import plan as planning
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from anabranch.results.tables import Tables
 
 SCENARIO = '[fabric]\nk = 4\nrate = "10Gbps"\nlossless = true\n\n[[workload]]\nname = "a"\nsessions = 7\n'
+SCENARIO += '\n[sweep]\n"fabric.delay, host.share" = [["1us", 0.5], ["10us", 0.8]]\n"switch.buffer" = ["20 packets"]\n'
 WHOLE = """\
 title = "Title"
 question = "Question?"
@@ -222,6 +224,11 @@ def test_panels_share_what_their_figure_says_and_cases_fill_a_claim(read: Callab
         ('value = "AVG(fct_ns)"\neach', 'value = "AVG(fct_ns)"\ncompare = "ratio"\neach', "go together", ""),
         ('kind = "arithmetic"', 'kind = "measured"', "measured by which 'experiments'", ""),
         ("TEXT", "It is 12 packets.", "the number 12 is typed, expected a reference", "{claim:KEY}"),
+        ("order = 1", 'order = 1\nnotes = "At load 0.8 {note:n}."', "notes: the number 0.8 is typed", "{scenario:KEY}"),
+        ("[rows.short]", '[note]\nn = "It is 8 ms."\n[rows.short]', "note.n: the number 8 is typed", ""),
+        ('"1a", "1b"', '"1a"', "figures: '1b' is drawn, and not listed", ""),
+        ('"1a", "1b"', '"1", "2"', "figures: '2' is listed, and not drawn", ""),
+        ('"1a", "1b"', '"1a", "1b", "One 1c"', "figures: 'One 1c' is listed, and not drawn", "known: 1a"),
         ('quick = ["fabric.k=4"]', "", "quick: the key is missing", ""),
         ("[rows.short]", "[rows.short]\nvalues = { x = 'SUM(seed)' }", "rows.short.values: there is no 'by'", ""),
         ("[rows.short]", "[rows.shared]", "rows.shared is in scdp/paper.toml already", "choose another name"),
@@ -263,6 +270,7 @@ def test_a_group_is_by_what_there_is(read: Callable[[str], Experiment]) -> None:
 
 def test_each_panel_needs_a_letter(read: Callable[[str], Experiment]) -> None:
     whole = WHOLE.replace("filter = { load = 0.5 }\n", "").replace('{ key = "a", ', '{ key = "KEY", each = ["load"], ')
+    whole = whole.replace('figures = ["1a", "1b"]', 'figures = ["1"]')
     rows = {"seed": [1, 1], "size_bytes": [5, 5], "fct_ns": [2.0, 3.0], "load": [0.5, 0.8]}
     flows = pl.DataFrame({**rows, "transport": ["scdp", "ndp"]})
     results = cast("Tables", SimpleNamespace(flows=flows, manifest=SimpleNamespace(seeds=(1,))))
@@ -332,9 +340,12 @@ def facts(read: Callable[[str], Experiment], monkeypatch: pytest.MonkeyPatch, tm
         ("{claim:fct-0.5} of {paper:fct-0.5|.0f}", "9.00 of 10"),
         ('{= 100 * claim("scdp/one#fct-0.5") / paper("fct-0.5")|.0f} %', "90 %"),
         ('{record:1/a:SCDP@2}, {= max(record("1/a:SCDP")) - 1}', "4.00, 3.00"),
-        ("{scenario:fabric.rate}, {scenario:workload.a.sessions|d}", "10Gbps, 7"),
+        ("{scenario:fabric.rate}, {scenario:workload.a.sessions|d}", "10 Gbps, 7"),
+        ("{scenario:fabric.delay=10 µs}, {scenario:scdp/one#host.share=0.8|.2f}", "10 µs, 0.80"),
+        ("{scenario:switch.buffer=20 packets}, {scenario:workload.a.sessions=7}", "20 packets, 7"),
+        ('{= 100 * scenario("host.share=0.5")|.0f} %', "50 %"),
         ("{= ceil(1e6 / 1436) * -0.5 + min(1, 2)|.1f}", "-347.5"),
-        ("{setting:1 to 2 µs}, {once:3.1}", "1 to 2 µs, 3.1"),
+        ("{setting:2 µs}, {once:3.1}", "2 µs, 3.1"),
     ],
 )
 def test_references_become_numbers(facts: prose.Facts, text: str, told: str) -> None:
@@ -348,7 +359,8 @@ def test_references_become_numbers(facts: prose.Facts, text: str, told: str) -> 
         ("{claim:fct-0.9}", "no claim is called 'fct-0.9'"),
         ("{claim:fct-0.8}", "scdp/one has not measured fct-0.8"),
         ("{claim:scdp/two#fct-0.5}", "no experiment is called 'scdp/two'"),
-        ("{record:1/c:SCDP@2}", "no such panel"),
+        ("{record:1/c:SCDP@2}", "no panel of figure 1 is called 'c'"),
+        ("{record:1/b:SCDP@2}", "no such panel"),
         ("{record:1/a:SCDP@3}", "no point is called '3'"),
         ("{scenario:fabric.rat}", "has no key 'fabric.rat'"),
         ("{number:7}", "no reference is called 'number'"),
@@ -363,7 +375,8 @@ def test_references_become_numbers(facts: prose.Facts, text: str, told: str) -> 
         ("{claim:fct-0.5|x}", "'x' is no format of a number"),
         ("{= 1|.99999999f}", "'.99999999f' is no format of a number"),
         ("{= 1|999999999}", "'999999999' is no format of a number"),
-        ("{= 1|d}", "'d' does not fit 1.0"),
+        ("{= 1 + 0|d}", "'d' does not fit 1.0"),
+        ("{= 20|.0f}", "a number alone is no arithmetic"),
         ("{= 1e308 * 10}", "expected a number, not inf"),
         ("{= 1e308 * 10 - 1e308 * 10}", "expected a number, not nan"),
         ("{= min(True, 2)}", "not arithmetic"),
@@ -405,6 +418,19 @@ def test_what_refers_to_nothing_is_an_error(facts: prose.Facts, text: str, messa
         ("{note:wy}", "no note is called 'wy'", ""),
         ("{explanation:wy}", "no explanation is called 'wy'", "did you mean 'why'?"),
         ("{explanation:why}", "includes itself", ""),
+        ("{record:1/c:SCDP@2}", "no panel of figure 1 is called 'c'", "known: a, b"),
+        ("{scenario:fabric.delay=20 µs}", "no value of fabric.delay is called '20 µs'", "did you mean '10 µs'?"),
+        ("{scenario:fabric.rate=1 Gbps}", "no value of fabric.rate is called '1 Gbps'", "did you mean '10 Gbps'?"),
+        ("{scenario:fabric.delay}", "it is swept: fabric.delay", "fabric.delay=1 µs"),
+        ("{setting:1 to 2 µs}", "expected one number", ""),
+        ("{setting:most}", "expected one number", ""),
+        ("{once:3}", "3 was measured once: by which command?", "`anabranch run scenarios/...`"),
+        (
+            "{once:3} (`anabranch run\\nscenarios/scdp/two/two.toml fabric.k=4`)",
+            "no scenario of an experiment is called 'scenarios/scdp/two/two.toml'",
+            "did you mean 'scenarios/scdp/one/one.toml'?",
+        ),
+        ("{once:3} (`anabranch run scenarios/scdp/one/one.toml fabric.k=4`)", "", ""),
     ],
 )
 def test_references_are_looked_up_when_files_are_read(
@@ -446,6 +472,15 @@ def test_the_reference_has_the_keys_of_each_table_and_no_others(section: str, ki
     if section == "Claims":
         keys.add("each")  # a short form: `anabranch.reproduce.expand`
     assert told == keys
+
+
+def test_commands_of_texts_can_be_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(bundle.clone("this test"))
+    texts = {why.text for one in registry.experiments() for why in one.explanation.values()}
+    found = [command for text in texts for command in prose.commands(text)]
+    assert found
+    for file, *settings in found:
+        assert planning.plan(Path(file), settings).runs
 
 
 def test_an_explanation_of_a_file_is_one_that_a_claim_has() -> None:

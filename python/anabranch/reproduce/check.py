@@ -45,7 +45,8 @@ def names(experiment: Experiment, file: Path) -> None:
             check.panel(panel, f"figure {figure.number}, panel {panel.key or panel.kind}")
     for claim in experiment.claim:
         check.claim(claim, f"claim {claim.key}")
-    check.explanations()
+    check.prose()
+    check.figures()
 
 
 def references(experiment: Experiment, known: Sequence[Experiment]) -> None:
@@ -174,6 +175,17 @@ class _Check:
         if panel.each and not panel.key:
             self.fail(f"{at}: each", "the key 'key' is missing: expected a letter for each panel")
 
+    def figures(self) -> None:
+        """The figures that it lists are those that it draws, as a whole or panel by panel."""
+        listed = {one.rpartition(" ")[2]: one for one in self.experiment.figures}
+        of = self.experiment.figure
+        drawn = {figure.number + key: figure.number for figure in of for panel in figure.panel for key in panel.keys}
+        for one, figure in drawn.items():
+            if not {one, figure} & set(listed):
+                self.fail("figures", f"{one!r} is drawn, and not listed")
+        for one in set(listed) - set(drawn) - set(drawn.values()):
+            self.fail("figures", f"{listed[one]!r} is listed, and not drawn", nearest(one, drawn))
+
     def claim(self, claim: Claim, at: str) -> None:
         if [one.key for one in self.experiment.claim].count(claim.key) > 1:
             self.fail(at, "there is another claim of this key")
@@ -199,17 +211,19 @@ class _Check:
         if claim.explanation:
             self.known(claim.explanation, self.experiment.explanation, "explanations", at)
 
-    def notes(self, text: str) -> list[str]:
-        return prose.notes(text, self.experiment)
-
-    def explanations(self) -> None:
-        for name, explanation in self.experiment.explanation.items():
-            at = f"explanation.{name}"
-            self.there(at, prose.syntax, explanation.text)
-            self.there(at, self.notes, explanation.text)
-            for text in (explanation.text, *self.notes(explanation.text)):
-                if typed := prose.typed(text):
-                    hint = "{claim:KEY}, {record:...}, {= EXPRESSION}, or {setting:...} for what is not measured"
-                    self.fail(at, f"the number {typed} is typed, expected a reference", hint)
-            if explanation.kind == "measured" and not explanation.experiments:
-                self.fail(at, "measured by which 'experiments' of ours?")
+    def prose(self) -> None:
+        texts = {"notes": self.experiment.notes}
+        texts |= {f"note.{name}": text for name, text in self.experiment.note.items()}
+        texts |= {f"explanation.{name}": one.text for name, one in self.experiment.explanation.items()}
+        for at, text in texts.items():
+            self.there(at, prose.syntax, text)
+            if typed := prose.typed(text):
+                hint = "{claim:KEY}, {record:...}, {scenario:KEY}, {= EXPRESSION}, or {setting:...} for what others say"
+                self.fail(at, f"the number {typed} is typed, expected a reference", hint)
+            if (once := prose.once(text)) and not prose.commands(text):
+                self.fail(
+                    at, f"{once[0]} was measured once: by which command?", "`anabranch run scenarios/...` beside it"
+                )
+        for name, one in self.experiment.explanation.items():
+            if one.kind == "measured" and not one.experiments:
+                self.fail(f"explanation.{name}", "measured by which 'experiments' of ours?")

@@ -348,9 +348,8 @@ def remarks(root: Path, experiments: Sequence[Experiment], records: Mapping[str,
         single = [key for key, measured in record.claims.items() if len(measured.values) == 1 and not one.calculate]
         if single:
             found.append(f"{one.name}: one seed: {', '.join(single)}")
-        found += [
-            f"{one.name}: explanation {name}: measured once, not recorded: {', '.join(once)}"
-            for name in _used(one)
-            if (once := prose.unrecorded(one.explanation[name].text))
-        ]
+        for name in _used(one):
+            text = one.explanation[name].text
+            if once := [*prose.once(text), *(["what a command shows"] if prose.commands(text) else [])]:
+                found.append(f"{one.name}: explanation {name}: measured once, not recorded: {', '.join(once)}")
     return found

@@ -10,8 +10,9 @@ import polars as pl
 from anabranch.errors import AnabranchError
 from anabranch.reproduce import prose
 from anabranch.reproduce.looks import series_of
+from anabranch.reproduce.model import quantity
 from anabranch.reproduce.panels import panel
-from anabranch.reproduce.rows import Source, expression, in_order, located, spaced, where
+from anabranch.reproduce.rows import Source, expression, in_order, located, where
 from anabranch.reproduce.schema import nearest
 from anabranch.showing.figures import Axis, Figure, Panel
 
@@ -82,7 +83,7 @@ def _panel(of: PanelOf, frame: pl.DataFrame, listed: Mapping[str, tuple[SeriesOf
     if of.over:
         over = pl.col(of.over) if of.over in frame.columns else expression(of.over)
         if frame.schema.get(of.over) == pl.String:
-            over = over.map_elements(spaced, return_dtype=pl.String)
+            over = over.map_elements(quantity, return_dtype=pl.String)
     return panel(
         of.kind,
         frame,
@@ -131,6 +132,6 @@ def _filled(caption: str, frame: pl.DataFrame) -> str:
 
     def value(match: re.Match[str]) -> str:
         found = first.get(match[1], "–")
-        return prose.formatted(found, match[2][1:]) if match[2] and found != "–" else spaced(found)
+        return prose.formatted(found, match[2][1:]) if match[2] and found != "–" else quantity(found)
 
     return PLACEHOLDER.sub(value, caption)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from anabranch.base import styles
 from anabranch.errors import AnabranchError
-from anabranch.reproduce.rows import in_order, spaced
+from anabranch.reproduce.model import quantity
+from anabranch.reproduce.rows import in_order
 from anabranch.showing.figures import Series
 
 if TYPE_CHECKING:
@@ -41,7 +42,9 @@ def series_of(of: SeriesOf, frame: pl.DataFrame) -> tuple[Series, ...]:
         values = of.values or [value for (value,) in in_order(frame, [of.column])]
         if of.transport:
             return tuple(
-                variant(of.transport, of.label.replace("{}", spaced(value)), {**of.filter, of.column: value}, turn=turn)
+                variant(
+                    of.transport, of.label.replace("{}", quantity(value)), {**of.filter, of.column: value}, turn=turn
+                )
                 for turn, value in enumerate(values)
             )
         made = values_of(of.column, sorted(values) if of.sorted else values, of.label or "{}", of.labels)
@@ -128,7 +131,7 @@ def values_of(
     >>> [series.label for series in values_of("load", [0.5, 0.6], "load {}")]
     ['load 0.5', 'load 0.6']
     """
-    names = [(labels or {}).get(str(value)) or label.replace("{}", spaced(value)) for value in values]
+    names = [(labels or {}).get(str(value)) or label.replace("{}", quantity(value)) for value in values]
     looks = styles.assign(names) if len(names) <= len(styles.SPARE) else _wheel(names)
     return tuple(Series(text, {column: value}, looks[text]) for text, value in zip(names, values, strict=True))
 

@@ -6,6 +6,7 @@ rows and numbers of results, `anabranch.reproduce.drawing` figures, `anabranch.r
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -18,6 +19,8 @@ from anabranch.reproduce.schema import load, nearest
 from anabranch.showing.figures import Axis, published
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from anabranch.results.manifest import Manifest, RunEntry
 
 Filter = Mapping[str, object]
@@ -76,6 +79,11 @@ class PanelOf:
     each: tuple[str, ...] = ()
     sorted: bool = False
     seed: Literal["", "first"] = ""
+
+    @property
+    def keys(self) -> Sequence[str]:
+        """Its letter, or those of the panels that it stands for."""
+        return self.key if self.each else (self.key,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,12 +199,40 @@ class Experiment(Shared):
             value = value[part]
         return value
 
-    def swept(self) -> set[str]:
-        """The keys that its scenario sweeps."""
+    def swept(self) -> dict[str, list[Any]]:
+        """The keys that its scenario sweeps, with their values."""
         if self.folder is None or self.calculate:
-            return set()
+            return {}
         sweep = _scenario(self.folder / f"{self.folder.name}.toml").get("sweep", {})
-        return {key.strip() for keys in sweep for key in keys.split(",")}
+        columns: dict[str, list[Any]] = {}
+        for keys, values in sweep.items():
+            names = [key.strip() for key in keys.split(",")]
+            rows = values if len(names) > 1 else [[value] for value in values]
+            columns |= {name: list(of) for name, of in zip(names, zip(*rows, strict=True), strict=True)}
+        return columns
+
+    def values(self, key: str) -> dict[str, Any]:
+        """What its scenario sweeps for a key, or the one value that it has: as people write it, and as it is.
+
+        Raises
+        ------
+        AnabranchError
+            If the scenario does not have the key.
+        """
+        swept = self.swept()
+        return {quantity(value): value for value in (swept[key] if key in swept else [self.setting(key)])}
+
+
+def quantity(value: object) -> str:
+    """Write a value of a scenario as people do.
+
+    Examples
+    --------
+    >>> quantity("70KB"), quantity("10us"), quantity("20 packets"), quantity("unlimited"), quantity(0.8)
+    ('70 KB', '10 µs', '20 packets', 'unlimited', '0.8')
+    """
+    found = re.fullmatch(r"([\d.]+)\s*([A-Za-z]+)", str(value))
+    return f"{found[1]} {'µs' if found[2] == 'us' else found[2]}" if found else str(value)
 
 
 def _scenario(file: Path) -> dict[str, Any]:

@@ -1,11 +1,12 @@
 """Prose whose numbers are references, so that they follow what was recorded.
 
 In braces stand ``claim:KEY`` (our number), ``paper:KEY`` (the paper's), ``record:FIGURE/PANEL:SERIES@X`` (a point of a
-recorded figure), ``scenario:KEY`` (a setting), each with ``EXPERIMENT#`` before it if it is another one's, and ``=``
-with an arithmetic expression of such references, ``exp(-3 * 6000 / 175)`` or ``100 * claim("a") / paper("a")``. A
-format may follow: ``{claim:KEY|.2f}``. Two kinds are shown as they stand: ``setting:TEXT`` for what a paper or a
-scenario says in words, and ``once:TEXT`` for what was measured by the command in the text and not recorded.
-``note:NAME`` and ``explanation:NAME`` are texts of the same file or its paper's.
+recorded figure), ``scenario:KEY`` (a setting) and ``scenario:KEY=VALUE`` (one of those that it sweeps), each with
+``EXPERIMENT#`` before it if it is another one's, and ``=`` with an arithmetic expression of such references, ``exp(-3 *
+6000 / 175)`` or ``100 * claim("a") / paper("a")``. A format may follow: ``{claim:KEY|.2f}``. Two kinds are shown as
+they stand: ``setting:NUMBER`` for what a paper or another source says and no scenario does, and ``once:NUMBER`` for
+what was measured by a command in the text and not recorded. ``note:NAME`` and ``explanation:NAME`` are texts of the
+same file or its paper's.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import ast
 import math
 import operator
 import re
+import shlex
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -22,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from anabranch.base import bundle, units
 from anabranch.errors import AnabranchError
 from anabranch.reproduce import record
+from anabranch.reproduce.model import quantity
 from anabranch.reproduce.schema import nearest
 
 if TYPE_CHECKING:
@@ -36,7 +39,8 @@ if TYPE_CHECKING:
 REFERENCE = re.compile(r"\{(=|[a-z]+:)\s*([^{}|]*)(?:\|([^{}]*))?\}")
 PLACE = r"(?:§|Figs?\.|Figures?|Tables?|Theorems?|Lemmas?|Rows?|rows?|chapters?|levels?|RFC|Table)"
 NAME = re.compile(
-    rf"`[^`]*`|{PLACE}\s?[\dIVX][\w.-]*(?:(?:,| and| to|, and)\s§?\d[\w.-]*)*|\(\d+\.\d+\)|\b\d+th\b|[A-Za-z]\w*\d\w*"
+    rf"`[^`]*`|{PLACE}\s?[\dIVX][\w.-]*(?:(?:,| and| to|, and)\s§?\d[\w.-]*)*|"
+    r"\(\d+\.\d+\)|\b\d+th\b|[A-Z]\w*\(\d+(?:, \d+)*\)|\b[a-z]+-\d+\b|[A-Za-z]\w*\d\w*"
 )
 """Digits that are no numbers: code, places in a paper, ordinals, names."""
 OPERATORS: Mapping[type[ast.AST], Callable[..., float]] = {
@@ -47,8 +51,10 @@ OPERATORS: Mapping[type[ast.AST], Callable[..., float]] = {
     ast.USub: operator.neg,
 }
 NUMBERS = ("claim", "paper", "record", "scenario")
-TEXTS = ("setting", "once", "note", "explanation")
-"""Kinds of references: to numbers, which may have a format, and to texts."""
+SHOWN = ("setting", "once")
+TEXTS = (*SHOWN, "note", "explanation")
+"""Kinds of references: to numbers, which may have a format, to numbers that stand in them, and to texts."""
+QUANTITY = re.compile(r"\d[\d.]*(?: ?[A-Za-zµ][A-Za-z/]*)?")
 DEPTH = 8
 """Texts within texts."""
 LENGTH = 20_000
@@ -89,12 +95,12 @@ def formatted(value: object, form: str) -> str:
     Examples
     --------
     >>> formatted(2.25, ".1f"), formatted("10Gbps", "")
-    ('2.2', '10Gbps')
+    ('2.2', '10 Gbps')
     """
     if not FORMAT.fullmatch(form):
         raise AnabranchError(f"{form!r} is no format of a number", hint="such as .2f, ,d or .3g")
     if isinstance(value, str):
-        return value
+        return quantity(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise AnabranchError(f"expected a number, not {str(value)[:40]}")
     try:
@@ -119,15 +125,22 @@ def syntax(text: str) -> None:
     if wrong := re.search(r".{0,20}[{}].{0,20}", REFERENCE.sub("", text)):
         raise AnabranchError(f"{wrong[0].strip()!r} is no reference", hint="{KIND:KEY}, or {= EXPRESSION}")
     for match in REFERENCE.finditer(text):
-        kind, form = match[1].rstrip(":"), match[3] or ""
+        kind, target, form = match[1].rstrip(":"), " ".join(match[2].split()), match[3] or ""
         try:
             _known(dict.fromkeys([*NUMBERS, *TEXTS, "="]), kind, "reference")
+            if kind in SHOWN:
+                _one(target)
             if kind not in TEXTS:
                 formatted("", form)
             if kind == "=":
-                calls(parsed(" ".join(match[2].split())))
+                calls(parsed(target))
         except AnabranchError as error:
             raise AnabranchError(f"{match[0]}: {error.message}", hint=error.hint) from error
+
+
+def _one(text: str) -> None:
+    if not QUANTITY.fullmatch(text):
+        raise AnabranchError("expected one number, with its unit if it has one")
 
 
 def parsed(text: str) -> ast.expr:
@@ -159,6 +172,8 @@ def calls(node: ast.expr) -> list[tuple[str, str]]:
     >>> calls(parsed('1 + max(claim("a"), 2)'))
     [('claim', 'a')]
     """
+    if isinstance(node, ast.Constant):
+        raise AnabranchError("a number alone is no arithmetic", hint="{setting:NUMBER}, or a reference")
     found, nodes = [], [node]
     while nodes:
         match nodes.pop():
@@ -177,17 +192,23 @@ def calls(node: ast.expr) -> list[tuple[str, str]]:
     return found
 
 
-def unrecorded(text: str) -> list[str]:
-    """What a text rests on that no record holds: numbers measured once, and a command in place of a record."""
-    once = [match[2].strip() for match in REFERENCE.finditer(text) if match[1] == "once:"]
-    return [*once, *(["what a command shows"] if "`anabranch run " in " ".join(text.split()) else [])]
+COMMAND = re.compile(r"`(anabranch run [^`]*)`")
 
 
-def notes(text: str, experiment: Experiment) -> list[str]:
-    """The notes that a text includes."""
-    return [
-        _known(experiment.note, match[2].strip(), "note") for match in REFERENCE.finditer(text) if match[1] == "note:"
-    ]
+def once(text: str) -> list[str]:
+    """The numbers in a text that were measured and not recorded."""
+    return [match[2].strip() for match in REFERENCE.finditer(text) if match[1] == "once:"]
+
+
+def commands(text: str) -> list[list[str]]:
+    """The commands in a text that measure something: file and settings.
+
+    Examples
+    --------
+    >>> commands("It is less (`anabranch run scenarios/a/b/b.toml fabric.k=4 switch.buffer='20 packets'`).")
+    [['scenarios/a/b/b.toml', 'fabric.k=4', 'switch.buffer=20 packets']]
+    """
+    return [shlex.split(found)[2:] for found in COMMAND.findall(" ".join(text.split()))]
 
 
 SAID = ("paper", "scenario")
@@ -239,12 +260,17 @@ class Facts:
         """
 
         def shown(kind: str, target: str, form: str, experiment: Experiment) -> str:
+            if kind in TEXTS:
+                return target
             of = calls(parsed(target)) if kind == "=" else [(kind, target)]
             for one, key in of:
                 self._there(one, key, experiment)
             return self._shown(kind, target, form, experiment) if all(one in SAID for one, _ in of) else ""
 
         self._text(text, experiment, shown)
+        files = {one.file: one for one in self.experiments if one.file}
+        for file, *_ in commands(text):
+            _known(files, file, "scenario of an experiment")
 
     def _text(
         self, text: str, experiment: Experiment, shown: Shown, depth: int = 0, left: list[int] | None = None
@@ -261,8 +287,6 @@ class Facts:
 
         def value(match: re.Match[str]) -> str:
             kind, target, form = match[1].rstrip(":"), " ".join(match[2].split()), match[3]
-            if kind in {"setting", "once"}:
-                return target
             if kind in {"note", "explanation"}:
                 return self._text(_included(kind, target, experiment, depth), experiment, shown, depth + 1, left)
             try:
@@ -273,8 +297,12 @@ class Facts:
         return REFERENCE.sub(value, text)
 
     def _shown(self, kind: str, target: str, form: str, experiment: Experiment) -> str:
+        if kind in TEXTS:
+            return target
         found = self._evaluate(target, experiment) if kind == "=" else self._value(kind, target, experiment)
-        return formatted(found, form)
+        return formatted(
+            quantity(found) if kind == "scenario" and not form and type(found) is not bool else found, form
+        )
 
     def record(self, name: str) -> Record:
         """The record of an experiment."""
@@ -295,16 +323,27 @@ class Facts:
             if measured is None or measured.mean is None:
                 raise NotRecorded(f"{of.name} has not measured {target}")
             return measured.mean
-        return self._point(target, self.record(of.name)) if kind == "record" else of.setting(target)
+        return self._point(target, self.record(of.name)) if kind == "record" else self._setting(target, of)
+
+    @staticmethod
+    def _setting(target: str, of: Experiment) -> Any:  # noqa: ANN401 - a number or a text
+        key, given, value = target.partition("=")
+        if given:
+            return _known(of.values(key), value, f"value of {key}")
+        if key in (swept := of.swept()):
+            raise AnabranchError(f"it is swept: {key}", hint=f"one of its values, {key}={quantity(swept[key][0])}")
+        return of.setting(key)
 
     def _there(self, kind: str, target: str, experiment: Experiment) -> tuple[Experiment, str, Claim | None]:
         """The experiment that a reference is to, the key in it, and the claim if it is one's."""
         name, _, target = target.rpartition("#")
         of: Experiment = _known({one.name: one for one in self.experiments}, name, "experiment") if name else experiment
         if kind == "record":
-            _known({one.number: one for one in of.figure}, target.partition("/")[0], "figure")
+            number, _, key = target.partition(":")[0].partition("/")
+            figure = _known({one.number: one for one in of.figure}, number, "figure")
+            _known(dict.fromkeys(one for panel in figure.panel for one in panel.keys), key, f"panel of figure {number}")
         if kind == "scenario":
-            of.setting(target)
+            self._setting(target, of)
         if kind not in {"claim", "paper"}:
             return of, target, None
         return of, target, _known({one.key: one for one in of.claims}, target, "claim")

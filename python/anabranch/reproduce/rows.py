@@ -223,15 +223,3 @@ def in_order(frame: pl.DataFrame, columns: Sequence[str]) -> list[tuple[Any, ...
     [('1MB',), ('4MB',)]
     """
     return frame.select(columns).unique(maintain_order=True).rows()
-
-
-def spaced(quantity: object) -> str:
-    """Write a quantity of a scenario as people do.
-
-    Examples
-    --------
-    >>> spaced("70KB"), spaced("10Gbps"), spaced("20 packets"), spaced("unlimited"), spaced(3)
-    ('70 KB', '10 Gbps', '20 packets', 'unlimited', '3')
-    """
-    found = re.fullmatch(r"([\d.]+)\s*([A-Za-z]+)", str(quantity))
-    return f"{found[1]} {found[2]}" if found else str(quantity)
