@@ -88,6 +88,8 @@ def read(tmp_path: Path) -> Callable[[str], Experiment]:
     folder.mkdir(parents=True)
     (folder.parent / "paper.toml").write_text(
         'order = 1\nshort = "A"\nreference = "B"\n[rows.shared]\nfrom = "flows"\n'
+        '[[panels.two]]\nkey = "a"\nvalue = "SUM(seed)"\n'
+        '[[panels.two]]\nkey = "b"\nrows = "shared"\nvalue = "SUM(seed)"\n'
     )
     (folder / "one.toml").write_text(SCENARIO)
 
@@ -103,6 +105,11 @@ def test_panels_share_what_their_figure_says_and_cases_fill_a_claim(read: Callab
     experiment = read(WHOLE.replace("TEXT", WHY))
     first, second = experiment.figure[0].panel
     assert (first.kind, first.filter, second.filter) == ("means", {"load": 0.5}, {"load": 0.5, "transport": "ndp"})
+    named = read(re.sub(r"panel = \[.*?\n\]", 'panel = "two"', WHOLE, flags=re.DOTALL)).figure[0].panel
+    assert [(panel.key, panel.rows, panel.kind) for panel in named] == [
+        ("a", "short", "means"),
+        ("b", "shared", "means"),
+    ]
     one, other = experiment.claims
     assert (one.key, one.statement, one.paper) == ("fct-0.5", "mean FCT at load 0.5", 10.0)
     assert one.filter == {"transport": "scdp", "load": 0.5}
@@ -122,6 +129,12 @@ def test_panels_share_what_their_figure_says_and_cases_fill_a_claim(read: Callab
         ('rows = "short"\nseries', 'rows = "shorts"\nseries', "'shorts' is not among", "did you mean 'short'?"),
         ('series = "both"', 'series = "bothe"', "'bothe' is not among the series", "did you mean 'both'?"),
         ('over = "load"', "", "means needs 'over'", ""),
+        (
+            "panel = [\n",
+            'panel = "tow"\nx = [\n',
+            "figure (1): panel: the paper has no panels 'tow'",
+            "did you mean 'two'?",
+        ),
         ('{ key = "a", ', '{ each = ["load"], ', "each: the key 'key' is missing: expected a letter", ""),
         (
             '{ transport = "ndp" }]',

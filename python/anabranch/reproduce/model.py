@@ -120,11 +120,12 @@ class Shared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paper(Shared):
-    """A paper whose evaluation is reproduced: its place among them, its short name, and its reference."""
+    """A paper whose evaluation is reproduced: its place, short name and reference, and panels that figures name."""
 
     order: float
     short: str
     reference: str
+    panels: Mapping[str, tuple[Mapping[str, object], ...]] = field(default_factory=dict)
     name: str = field(default="", metadata={"derived": True})
 
 

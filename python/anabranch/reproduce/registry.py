@@ -52,7 +52,7 @@ def paper(file: Path) -> Paper:
 
 def experiment(file: Path, shared: Paper) -> Experiment:
     """Read an ``experiment.toml``; what its paper shares is its own then."""
-    made: Experiment = schema.parse(Experiment, expanded(schema.load(file), str(file)), str(file))
+    made: Experiment = schema.parse(Experiment, expanded(schema.load(file), str(file), shared.panels), str(file))
     both: dict[str, Any] = {}
     for one in fields(Shared):
         mine, theirs = getattr(made, one.name), getattr(shared, one.name)
