@@ -405,10 +405,10 @@ def test_what_refers_to_nothing_is_an_error(facts: prose.Facts, text: str, messa
     with pytest.raises(AnabranchError, match=re.escape(message)):
         facts.text(text, facts.experiments[0])
     if "has not measured" in message:
-        assert facts.told(f"It is {text}.", facts.experiments[0]) == "It is (not recorded)."
+        assert facts.text(f"It is {text}.", facts.experiments[0], missing="unknown") == "It is unknown."
     else:
         with pytest.raises(AnabranchError, match=re.escape(message)):
-            facts.told(f"It is {text}.", facts.experiments[0])
+            facts.text(f"It is {text}.", facts.experiments[0], missing="unknown")
 
 
 @pytest.mark.parametrize(
@@ -440,7 +440,7 @@ def test_what_refers_to_nothing_is_an_error(facts: prose.Facts, text: str, messa
         ("{once:3}", "3 was measured once: by which command?", "`anabranch run scenarios/...`"),
         (
             "{once:3} (`anabranch run\\nscenarios/scdp/two/two.toml fabric.k=4`)",
-            "no scenario of an experiment is called 'scenarios/scdp/two/two.toml'",
+            "'scenarios/scdp/two/two.toml' is not among the scenarios of experiments",
             "did you mean 'scenarios/scdp/one/one.toml'?",
         ),
         ("{once:3} (`anabranch run scenarios/scdp/one/one.toml fabric.k=4`)", "", ""),

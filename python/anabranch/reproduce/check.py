@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import math
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anabranch.base import bundle, styles
@@ -17,7 +19,6 @@ from anabranch.reproduce.schema import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
 
     from anabranch.reproduce.claims import Claim
     from anabranch.reproduce.model import Experiment, PanelOf, SeriesOf
@@ -57,19 +58,20 @@ def references(experiment: Experiment, known: Sequence[Experiment]) -> None:
     AnabranchError
         If it is not; the message names file and key, the hint the nearest name.
     """
-    facts = prose.Facts(known)
-    texts = {"notes": experiment.notes}
-    texts |= {
-        f"explanation.{claim.explanation}": experiment.explanation[claim.explanation].text
-        for claim in experiment.claims
-        if claim.explanation
+    facts = prose.Facts(known, recorded=False)
+    names, files = [one.name for one in known], [one.file for one in known if one.file]
+    used = {
+        claim.explanation: experiment.explanation[claim.explanation] for claim in experiment.claims if claim.explanation
     }
-    for at, text in texts.items():
-        try:
-            facts.check(text, experiment)
-        except AnabranchError as error:
-            file = f"{experiment.folder}/{EXPERIMENT}" if experiment.folder else experiment.name
-            raise AnabranchError(f"{file}: {at}: {error.message}", hint=error.hint) from error
+    check = _Check(experiment, Path(f"{experiment.folder}/{EXPERIMENT}"))
+    check.there("notes", partial(facts.text, experiment=experiment, missing=""), experiment.notes)
+    for name, of in used.items():
+        at = f"explanation.{name}"
+        check.there(at, partial(facts.text, experiment=experiment, missing=""), of.text)
+        for one in of.experiments:
+            check.known(one, names, "experiments", f"{at}: experiments")
+        for file, *_ in prose.commands(of.text):
+            check.known(file, files, "scenarios of experiments", at)
 
 
 @dataclass(frozen=True, slots=True)

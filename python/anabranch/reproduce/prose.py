@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from anabranch.reproduce.model import Experiment
     from anabranch.reproduce.record import Record
 
-    Shown = Callable[[str, str, str, Experiment], str]
-
 REFERENCE = re.compile(r"\{(=|[a-z]+:)\s*([^{}|]*)(?:\|([^{}]*))?\}")
 PLACE = r"(?:§|Figs?\.|Figures?|Tables?|Theorems?|Lemmas?|Rows?|rows?|chapters?|levels?|RFC|Table)"
 NAME = re.compile(
@@ -113,6 +111,11 @@ class NotRecorded(AnabranchError):  # noqa: N818 - a state, not a mistake
     """A number that will be there when its experiment is recorded."""
 
 
+def parts(match: re.Match[str]) -> tuple[str, str, str]:
+    """Kind, target and format of a reference."""
+    return match[1].rstrip(":"), " ".join(match[2].split()), match[3] or ""
+
+
 @cache
 def syntax(text: str) -> None:
     """Check what a text says in braces as far as the text alone tells: kinds, formats, arithmetic.
@@ -125,7 +128,7 @@ def syntax(text: str) -> None:
     if wrong := re.search(r".{0,20}[{}].{0,20}", REFERENCE.sub("", text)):
         raise AnabranchError(f"{wrong[0].strip()!r} is no reference", hint="{KIND:KEY}, or {= EXPRESSION}")
     for match in REFERENCE.finditer(text):
-        kind, target, form = match[1].rstrip(":"), " ".join(match[2].split()), match[3] or ""
+        kind, target, form = parts(match)
         try:
             _known(dict.fromkeys([*NUMBERS, *TEXTS, "="]), kind, "reference")
             if kind in SHOWN:
@@ -211,105 +214,80 @@ def commands(text: str) -> list[list[str]]:
     return [shlex.split(found)[2:] for found in COMMAND.findall(" ".join(text.split()))]
 
 
-SAID = ("paper", "scenario")
-"""Kinds of references whose number needs no record."""
-
-
 @dataclass(slots=True)
 class Facts:
-    """What references refer to: the experiments and their records below a repository, or in the package."""
+    """What references refer to.
+
+    Attributes
+    ----------
+    experiments
+        All that can be named.
+    root
+        The repository below which their records are; None: those of the package.
+    read
+        Records that were read, by experiment.
+    recorded
+        Whether to look into records: otherwise all counts as not recorded.
+    """
 
     experiments: Sequence[Experiment]
     root: Path | None = None
     read: dict[str, Record | None] = field(default_factory=dict)
+    recorded: bool = True
 
-    def text(self, text: str, experiment: Experiment) -> str:
-        """Put what they refer to in the place of references.
-
-        Raises
-        ------
-        AnabranchError
-            If one refers to nothing.
-        """
-        return self._text(text, experiment, self._shown)
-
-    def told(self, text: str, experiment: Experiment) -> str:
-        """The same for a reader, where what is not recorded is said to be so.
+    def text(self, text: str, experiment: Experiment, *, missing: str | None = None) -> str:
+        """Put what they refer to in the place of references, and `missing` in that of what is not recorded.
 
         Raises
         ------
         AnabranchError
-            If a reference refers to nothing.
+            If one refers to nothing, or to what is not recorded and nothing stands in for it.
         """
+        left = LENGTH
 
-        def shown(kind: str, target: str, form: str, experiment: Experiment) -> str:
-            try:
-                return self._shown(kind, target, form, experiment)
-            except NotRecorded:
-                return "(not recorded)"
-
-        return self._text(text, experiment, shown)
-
-    def check(self, text: str, experiment: Experiment) -> None:
-        """Check that references refer to something, as far as that needs no record.
-
-        Raises
-        ------
-        AnabranchError
-            If one refers to nothing.
-        """
-
-        def shown(kind: str, target: str, form: str, experiment: Experiment) -> str:
-            if kind in TEXTS:
-                return target
-            of = calls(parsed(target)) if kind == "=" else [(kind, target)]
-            for one, key in of:
-                self._there(one, key, experiment)
-            return self._shown(kind, target, form, experiment) if all(one in SAID for one, _ in of) else ""
-
-        self._text(text, experiment, shown)
-        files = {one.file: one for one in self.experiments if one.file}
-        for file, *_ in commands(text):
-            _known(files, file, "scenario of an experiment")
-
-    def _text(
-        self, text: str, experiment: Experiment, shown: Shown, depth: int = 0, left: list[int] | None = None
-    ) -> str:
-        """Put what `shown` says in the place of references; `left` is how many characters may still be included."""
-        left = [LENGTH] if left is None else left
-        try:
+        def filled(text: str, depth: int) -> str:
+            nonlocal left
+            left -= len(text)
+            if left < 0:
+                raise AnabranchError(f"{text[:40]}...: expected at most {LENGTH} characters in all")
             syntax(text)
+
+            def shown(match: re.Match[str]) -> str:
+                kind, target, form = parts(match)
+                if kind in {"note", "explanation"}:
+                    if depth == DEPTH:
+                        raise AnabranchError(f"{match[0]} includes itself")
+                    found = _known(getattr(experiment, kind), target, kind)
+                    return filled(found if kind == "note" else found.text, depth + 1)
+                try:
+                    return self._shown(kind, target, form, experiment)
+                except AnabranchError as error:
+                    if missing is not None and isinstance(error, NotRecorded):
+                        return missing
+                    raise type(error)(f"{match[0]}: {error.message}", hint=error.hint) from error
+
+            return REFERENCE.sub(shown, text)
+
+        try:
+            return filled(text, 0)
         except AnabranchError as error:
-            raise AnabranchError(f"{experiment.name}: {error.message}", hint=error.hint) from error
-        left[0] -= len(text)
-        if left[0] < 0:
-            raise AnabranchError(f"{experiment.name}: {text[:40]}...: expected at most {LENGTH} characters in all")
-
-        def value(match: re.Match[str]) -> str:
-            kind, target, form = match[1].rstrip(":"), " ".join(match[2].split()), match[3]
-            if kind in {"note", "explanation"}:
-                return self._text(_included(kind, target, experiment, depth), experiment, shown, depth + 1, left)
-            try:
-                return shown(kind, target, form or "", experiment)
-            except AnabranchError as error:
-                raise type(error)(f"{experiment.name}: {match[0]}: {error.message}", hint=error.hint) from error
-
-        return REFERENCE.sub(value, text)
+            raise type(error)(f"{experiment.name}: {error.message}", hint=error.hint) from error
 
     def _shown(self, kind: str, target: str, form: str, experiment: Experiment) -> str:
-        if kind in TEXTS:
+        if kind in SHOWN:
             return target
-        found = self._evaluate(target, experiment) if kind == "=" else self._value(kind, target, experiment)
-        return formatted(
-            quantity(found) if kind == "scenario" and not form and type(found) is not bool else found, form
-        )
+        if kind == "=":
+            return formatted(self._evaluate(target, experiment), form)
+        found = self._value(kind, target, experiment)
+        as_written = kind == "scenario" and not form and type(found) is not bool
+        return formatted(quantity(found) if as_written else found, form)
 
     def record(self, name: str) -> Record:
         """The record of an experiment."""
-        if name not in self.read:
+        if self.recorded and name not in self.read:
             file = bundle.locate(record.path(Path(), name)) if self.root is None else record.path(self.root, name)
             self.read[name] = record.read(file) if file else None
-        found = self.read[name]
+        found = self.read.get(name) if self.recorded else None
         if found is None:
             raise NotRecorded(f"{name} is not recorded")
         return found
@@ -377,20 +355,12 @@ class Facts:
             raise AnabranchError("not arithmetic")
 
         tree = parsed(text)
-        calls(tree)
+        for kind, target in calls(tree):
+            self._there(kind, target, experiment)
         try:
             return float(value(tree))
         except (TypeError, ValueError, ArithmeticError, RecursionError) as error:
             raise AnabranchError(f"not arithmetic: {error}") from error
-
-
-def _included(kind: str, name: str, experiment: Experiment, depth: int) -> str:
-    """A text that another includes."""
-    if depth > DEPTH:
-        raise AnabranchError(f"{experiment.name}: {{{kind}:{name}}} includes itself")
-    if kind == "note":
-        return str(_known(experiment.note, name, kind))
-    return str(_known(experiment.explanation, name, kind).text)
 
 
 def _known(of: Mapping[str, Any], name: str, what: str) -> Any:  # noqa: ANN401 - what the mapping holds
