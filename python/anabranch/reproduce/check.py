@@ -14,6 +14,7 @@ from anabranch.errors import AnabranchError
 from anabranch.reproduce import prose
 from anabranch.reproduce.drawing import placeholders
 from anabranch.reproduce.looks import turns
+from anabranch.reproduce.model import SeriesOf
 from anabranch.reproduce.rows import TABLES, expression, function
 from anabranch.reproduce.schema import nearest
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from anabranch.reproduce.claims import Claim
-    from anabranch.reproduce.model import Experiment, PanelOf, SeriesOf
+    from anabranch.reproduce.model import Experiment, PanelOf
 
 _, EXPERIMENT = bundle.ABOUT
 
@@ -141,31 +142,28 @@ class _Check:
 
     def entry(self, of: SeriesOf, at: str) -> None:
         """An entry of series: nothing that it says is ignored, and it has a look."""
-        if of.look is not None and (of.transport or of.column):
-            self.fail(f"{at}.look", "'transport' and 'column' have looks of their own: expected one of the three")
         if of.look is None and not of.transport and not of.column:
             self.fail(at, "expected 'transport', 'column' or 'look'")
         if of.transport:
             self.known(of.transport, styles.TRANSPORTS, "transports", f"{at}.transport")
         if isinstance(of.look, str):
             self.known(of.look, styles.TRANSPORTS, "looks", f"{at}.look")
-        elif of.look is not None and not 0 <= of.look < len(styles.SPARE):
-            self.fail(f"{at}.look", f"expected 0 to {len(styles.SPARE) - 1}, not {of.look}")
-        ways = len(turns(of.transport)) if of.transport and not of.column else 0
-        if not 0 <= of.turn <= ways:
-            self.fail(f"{at}.turn", f"expected 0 to {ways}, not {of.turn}")
-        if of.apart < 0:
-            self.fail(f"{at}.apart", f"expected 0 or more, not {of.apart}")
+        self.within(of.look if isinstance(of.look, int) else 0, len(styles.SPARE) - 1, f"{at}.look")
+        self.within(of.turn, len(turns(of.transport)) if of.transport and not of.column else 0, f"{at}.turn")
         if of.column and (of.label or of.transport) and "{}" not in of.label:
             self.fail(f"{at}.label", f"expected a pattern with {{}} for the value of {of.column!r}, not {of.label!r}")
         if of.transport and of.column and len(of.values) > 1 + len(turns(of.transport)):
             self.fail(f"{at}.values", f"expected at most {1 + len(turns(of.transport))}: a look for each")
         ignored = [] if of.column else ["values", "labels", "sorted", "ramp"]
-        ignored += ["labels", "sorted", "ramp", "apart"] if of.column and of.transport else []
-        ignored += ["apart"] if of.look is not None or of.ramp else []
+        ignored += ["labels", "sorted", "ramp"] if of.column and of.transport else []
+        ignored += ["look"] if of.transport or of.ramp or (of.column and isinstance(of.look, str)) else []
         for key in ignored:
-            if getattr(of, key):
+            if getattr(of, key) != getattr(SeriesOf(), key):
                 self.fail(f"{at}.{key}", "it changes nothing here: expected no such key")
+
+    def within(self, value: int, most: int, at: str) -> None:
+        if not 0 <= value <= most:
+            self.fail(at, f"expected 0 to {most}, not {value}")
 
     def panel(self, panel: PanelOf, at: str) -> None:
         self.source(panel.rows, at)

@@ -48,10 +48,10 @@ def series_of(of: SeriesOf, frame: pl.DataFrame) -> tuple[Series, ...]:
                 for turn, value in enumerate(values)
             )
         made = values_of(of.column, sorted(values) if of.sorted else values, of.label or "{}", of.labels)
-        made = ramp(made) if of.ramp else apart(made, of.apart) if of.apart else made
+        made = ramp(made) if of.ramp else apart(made, of.look) if isinstance(of.look, int) else made
         return tuple(replace(one, where={**of.filter, **one.where}) for one in made)
     if of.transport:
-        return (variant(of.transport, of.label, of.filter, turn=of.turn, skip=of.apart),)
+        return (variant(of.transport, of.label, of.filter, turn=of.turn),)
     look = styles.SPARE[of.look] if isinstance(of.look, int) else styles.TRANSPORTS[str(of.look)]
     return (Series(of.label or look.label, of.filter, look),)
 
@@ -68,7 +68,7 @@ def transports(*names: str) -> tuple[Series, ...]:
     return tuple(Series(looks[name].label, {"transport": name}, looks[name]) for name in names)
 
 
-def variant(base: str, label: str, condition: Mapping[str, Any], *, turn: int = 1, skip: int = 0) -> Series:
+def variant(base: str, label: str, condition: Mapping[str, Any], *, turn: int = 1) -> Series:
     """A series that is a transport used in a certain way (daisy-chained, with read-ahead).
 
     Parameters
@@ -81,8 +81,6 @@ def variant(base: str, label: str, condition: Mapping[str, Any], *, turn: int = 
         Column to value.
     turn
         0: the transport's own look; 1 for the first variant, which has its colour and another dash; 2 for the second.
-    skip
-        Not that look, but the free one after so many: bars tell series apart by colour alone.
     """
     (plain,) = transports(base)
     label = label or plain.label
@@ -91,9 +89,8 @@ def variant(base: str, label: str, condition: Mapping[str, Any], *, turn: int = 
         free = turns(base)
         if turn > len(free):
             raise AnabranchError(f"{label}: {plain.label} has looks for {len(free)} ways of using it, not for {turn}")
-        style = styles.Style(label, plain.style.colour, *free[turn - 1])
-        made = replace(made, style=style)
-    return apart([made], skip)[0] if skip else made
+        made = replace(made, style=styles.Style(label, plain.style.colour, *free[turn - 1]))
+    return made
 
 
 def turns(base: str) -> list[tuple[tuple[int, ...], str]]:

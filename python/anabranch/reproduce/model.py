@@ -54,7 +54,6 @@ class SeriesOf:
     labels: Mapping[str, str] = field(default_factory=dict)
     sorted: bool = False
     look: str | int | None = None
-    apart: int = 0
     ramp: bool = False
 
 
