@@ -51,7 +51,7 @@ def test_an_experiment_says_what_it_is(experiment: Experiment) -> None:
     # Either a scenario in two sizes or a calculation.
     if not experiment.calculate:
         assert registry.scenario(experiment).is_file()
-    assert all(claim.where and claim.says for claim in experiment.claims)
+    assert all(claim.where and claim.says for claim in experiment.claim)
 
 
 CALCULATED = [one for one in registry.experiments() if one.calculate]
@@ -73,7 +73,7 @@ def named(name: str) -> Experiment:
 
 def measure(name: str, key: str, results: Tables) -> dict[int, float]:
     """A claim's number by seed."""
-    (claim,) = (claim for claim in named(name).claims if claim.key == key)
+    (claim,) = (claim for claim in named(name).claim if claim.key == key)
     return Source(named(name), results).measure(claim)
 
 

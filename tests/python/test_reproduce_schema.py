@@ -110,7 +110,7 @@ def test_panels_share_what_their_figure_says_and_cases_fill_a_claim(read: Callab
         ("a", "short", "means"),
         ("b", "shared", "means"),
     ]
-    one, other = experiment.claims
+    one, other = experiment.claim
     assert (one.key, one.statement, one.paper) == ("fct-0.5", "mean FCT at load 0.5", 10.0)
     assert one.filter == {"transport": "scdp", "load": 0.5}
     assert (other.filter, other.explanation) == ({"transport": "ndp", "load": 0.8}, "why")
@@ -258,7 +258,7 @@ def test_what_does_not_fit_the_results_is_named(read: Callable[[str], Experiment
     results = cast("Tables", SimpleNamespace(flows=pl.DataFrame({"seed": [1], "size_bytes": [5], "fct_ns": [2.0]})))
     source = Source(read(WHOLE), results)
     with pytest.raises(AnabranchError, match=r'scdp/one: claim fct-0.5: unable to find column "(load|transport)"'):
-        source.measure(source.experiment.claims[0])
+        source.measure(source.experiment.claim[0])
     unknown = read(WHOLE.replace('from = "flows"', 'from = "flows"\nby = ["sead"]'))
     with pytest.raises(AnabranchError, match=r'scdp/one: rows.short: unable to find column "sead"'):
         Source(unknown, results).rows("short")
@@ -275,6 +275,16 @@ def test_a_group_is_by_what_there_is(read: Callable[[str], Experiment]) -> None:
     with pytest.raises(AnabranchError, match=r"scdp/one: rows.short: .*no column 'workload.a.session'") as caught:
         groups("workload.a.session")
     assert caught.value.hint == "did you mean 'workload.a.sessions'?"
+
+
+@pytest.mark.parametrize(
+    "sweep", ["sweep = 3", '[sweep]\n"a, b" = [[1]]', "[sweep]\na = 3", '[sweep]\n"a, b" = {c = 1}']
+)
+def test_a_sweep_that_is_none_is_said(read: Callable[[str], Experiment], tmp_path: Path, sweep: str) -> None:
+    experiment = read(WHOLE)
+    (tmp_path / "scenarios/scdp/one/one.toml").write_text(sweep)
+    with pytest.raises(AnabranchError, match=r"scenarios/scdp/one/one.toml: sweep: expected keys with lists of values"):
+        experiment.swept()
 
 
 def test_each_panel_needs_a_letter(read: Callable[[str], Experiment]) -> None:
@@ -297,7 +307,7 @@ def test_no_case_of_a_claim_is_lost(read: Callable[[str], Experiment], each: str
 
 def test_words_fill_lists_and_labels_keep_their_braces(read: Callable[[str], Experiment]) -> None:
     text = WHOLE.replace('load = "{load}"', 'load = ["{load}", 0.9]')
-    assert read(text).claims[0].filter["load"] == [0.5, 0.9]
+    assert read(text).claim[0].filter["load"] == [0.5, 0.9]
     one = SeriesOf(column="load", label="{0.real} of {}", values=(0.5,))
     assert [series.label for series in series_of(one, pl.DataFrame())] == ["{0.real} of 0.5"]
     with pytest.raises(AnabranchError, match="looks for 3 ways of using it, not for 4"):
@@ -495,7 +505,7 @@ def test_commands_of_texts_can_be_run(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_explanation_of_a_file_is_one_that_a_claim_has() -> None:
     for paper in registry.papers():
         of = registry.of_paper(paper.name)
-        used = {claim.explanation for one in of for claim in one.claims}
+        used = {claim.explanation for one in of for claim in one.claim}
         included = {name for one in of for why in one.explanation.values() for name in INCLUDED.findall(why.text)}
         for one in of:
             assert set(one.explanation) - set(paper.explanation) <= used | included, one.name
@@ -515,8 +525,8 @@ def test_rows_of_a_file_are_used() -> None:
         used = set(WITHIN)
         for one in registry.of_paper(paper.name):
             used |= {panel.rows for figure in one.figure for panel in figure.panel}
-            used |= {claim.rows for claim in one.claims} | {rows.from_ for rows in one.rows.values()}
-            given = [*(claim.with_ for claim in one.claims), *(rows.with_ for rows in one.rows.values())]
+            used |= {claim.rows for claim in one.claim} | {rows.from_ for rows in one.rows.values()}
+            given = [*(claim.with_ for claim in one.claim), *(rows.with_ for rows in one.rows.values())]
             given += [rows.names for rows in one.rows.values()]
             used |= {value for values in given for value in values.values() if isinstance(value, str)}
         for one in registry.of_paper(paper.name):

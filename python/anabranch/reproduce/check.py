@@ -61,12 +61,9 @@ def references(experiment: Experiment, known: Sequence[Experiment]) -> None:
     """
     facts = prose.Facts(known, recorded=False)
     names, files = [one.name for one in known], [one.file for one in known if one.file]
-    used = {
-        claim.explanation: experiment.explanation[claim.explanation] for claim in experiment.claims if claim.explanation
-    }
     check = _Check(experiment, Path(f"{experiment.folder}/{EXPERIMENT}"))
     check.there("notes", partial(facts.text, experiment=experiment, missing=""), experiment.notes)
-    for name, of in used.items():
+    for name, of in experiment.explained.items():
         at = f"explanation.{name}"
         check.there(at, partial(facts.text, experiment=experiment, missing=""), of.text)
         for one in of.experiments:

@@ -124,7 +124,7 @@ def rows(experiments: Sequence[Experiment], records: Mapping[str, Record]) -> li
         _row(experiment, claim, records[experiment.name], facts)
         for experiment in experiments
         if experiment.name in records
-        for claim in experiment.claims
+        for claim in experiment.claim
     ]
 
 
@@ -314,7 +314,7 @@ def problems(root: Path, experiments: Sequence[Experiment], records: Mapping[str
         record = records.get(experiment.name)
         if record is None:
             continue
-        for text in (experiment.notes, *(experiment.explanation[name].text for name in _used(experiment))):
+        for text in (experiment.notes, *(why.text for why in experiment.explained.values())):
             try:
                 facts.text(text, experiment)
             except AnabranchError as error:
@@ -330,11 +330,6 @@ def problems(root: Path, experiments: Sequence[Experiment], records: Mapping[str
     return found
 
 
-def _used(experiment: Experiment) -> list[str]:
-    """Names of the explanations that claims of an experiment have."""
-    return list(dict.fromkeys(claim.explanation for claim in experiment.claims if claim.explanation))
-
-
 def remarks(root: Path, experiments: Sequence[Experiment], records: Mapping[str, Record]) -> list[str]:
     """List what to know of the records: those older than the model, claims of one seed, numbers that none holds."""
     found = []
@@ -347,8 +342,7 @@ def remarks(root: Path, experiments: Sequence[Experiment], records: Mapping[str,
         single = [key for key, measured in record.claims.items() if len(measured.values) == 1 and not one.calculate]
         if single:
             found.append(f"{one.name}: one seed: {', '.join(single)}")
-        for name in _used(one):
-            text = one.explanation[name].text
-            if once := [*prose.once(text), *(["what a command shows"] if prose.commands(text) else [])]:
+        for name, why in one.explained.items():
+            if once := [*prose.once(why.text), *(["what a command shows"] if prose.commands(why.text) else [])]:
                 found.append(f"{one.name}: explanation {name}: measured once, not recorded: {', '.join(once)}")
     return found

@@ -158,9 +158,9 @@ class Experiment(Shared):
         return tuple(run for run in manifest.incomplete if not (self.open_ended and run.status == "time_limit"))
 
     @property
-    def claims(self) -> tuple[Claim, ...]:
-        """The numbers that the paper states."""
-        return self.claim
+    def explained(self) -> dict[str, Explanation]:
+        """The explanations that its claims have."""
+        return {one.explanation: self.explanation[one.explanation] for one in self.claim if one.explanation}
 
     @property
     def paper(self) -> str:
@@ -177,6 +177,14 @@ class Experiment(Shared):
         """Its scenario file, relative to the repository; empty if it is a calculation."""
         return "" if self.calculate else f"scenarios/{self.name}/{self.name.partition('/')[2]}.toml"
 
+    @property
+    def scenario(self) -> dict[str, Any]:
+        """What its scenario says; nothing if it is a calculation."""
+        if self.folder is None or self.calculate:
+            return {}
+        file = self.folder / f"{self.folder.name}.toml"
+        return _read(file, file.stat().st_mtime_ns if file.is_file() else 0)
+
     def setting(self, key: str) -> Any:  # noqa: ANN401 - text, number, list or table
         """What its scenario says: ``fabric.rate``, ``workload.NAME.sessions``, ``controller.0.upper``.
 
@@ -185,30 +193,29 @@ class Experiment(Shared):
         AnabranchError
             If the scenario does not have the key; the hint names the nearest.
         """
-        if self.folder is None or self.calculate:
-            raise AnabranchError(f"{self.name} is a calculation: it has no scenario with the key {key!r}")
-        file = self.folder / f"{self.folder.name}.toml"
-        value: Any = _scenario(file)
+        value: Any = self.scenario
         for part in key.split("."):
             if isinstance(value, list):
                 named = {str(one["name"]): one for one in value if isinstance(one, dict) and "name" in one}
                 value = {str(place): one for place, one in enumerate(value)} | named
             if not isinstance(value, dict) or part not in value:
                 known = list(value) if isinstance(value, dict) else []
-                raise AnabranchError(f"{file} has no key {key!r}", hint=nearest(part, known))
+                raise AnabranchError(
+                    f"{self.file or 'a calculation, without scenario,'} has no key {key!r}", hint=nearest(part, known)
+                )
             value = value[part]
         return value
 
     def swept(self) -> dict[str, list[Any]]:
         """The keys that its scenario sweeps, with their values."""
-        if self.folder is None or self.calculate:
-            return {}
-        sweep = _scenario(self.folder / f"{self.folder.name}.toml").get("sweep", {})
         columns: dict[str, list[Any]] = {}
-        for keys, values in sweep.items():
-            names = [key.strip() for key in keys.split(",")]
-            rows = values if len(names) > 1 else [[value] for value in values]
-            columns |= {name: list(of) for name, of in zip(names, zip(*rows, strict=True), strict=True)}
+        try:
+            for keys, values in self.scenario.get("sweep", {}).items():
+                names = [key.strip() for key in keys.split(",")]
+                rows = values if len(names) > 1 else [[value] for value in values]
+                columns |= {name: [row[place] for row in rows] for place, name in enumerate(names)}
+        except (AttributeError, IndexError, KeyError, TypeError) as error:
+            raise AnabranchError(f"{self.file}: sweep: expected keys with lists of values") from error
         return columns
 
     def values(self, key: str) -> dict[str, Any]:
@@ -233,10 +240,6 @@ def quantity(value: object) -> str:
     """
     found = re.fullmatch(r"([\d.]+)\s*([A-Za-z]+)", str(value))
     return f"{found[1]} {'µs' if found[2] == 'us' else found[2]}" if found else str(value)
-
-
-def _scenario(file: Path) -> dict[str, Any]:
-    return _read(file, file.stat().st_mtime_ns if file.is_file() else 0)
 
 
 @cache

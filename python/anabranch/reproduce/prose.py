@@ -324,7 +324,7 @@ class Facts:
             self._setting(target, of)
         if kind not in {"claim", "paper"}:
             return of, target, None
-        return of, target, _known({one.key: one for one in of.claims}, target, "claim")
+        return of, target, _known({one.key: one for one in of.claim}, target, "claim")
 
     @staticmethod
     def _point(target: str, kept: Record) -> Any:  # noqa: ANN401 - a number or a list
