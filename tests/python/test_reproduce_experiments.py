@@ -371,4 +371,4 @@ def test_an_explanation_says_the_shares_that_its_record_has(
     kind = "record:windows/right:" if "@" in above else "claim:"
     over, under = (float(facts.text(f"{{{kind}{key}|.9g}}", of)) for key in (above, below))
     share = 100 * over / under if kind == "claim:" else abs(100 * (over / under - 1))
-    assert f"{share:.0f} %" in facts.text(of.explanation[explanation].text, of)
+    assert f"{share:.0f} %" in " ".join(facts.text(of.explanation[explanation].text, of).split())
