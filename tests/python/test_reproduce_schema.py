@@ -240,6 +240,8 @@ def test_panels_share_what_their_figure_says_and_cases_fill_a_claim(read: Callab
         ('"1a", "1b"', '"1a", "1b", "One 1c"', "figures: 'One 1c' is listed, and not drawn", "known: 1a"),
         ('quick = ["fabric.k=4"]', "", "quick: the key is missing", ""),
         ("[rows.short]", "[rows.short]\nvalues = { x = 'SUM(seed)' }", "rows.short.values: there is no 'by'", ""),
+        ("TEXT", "It is less (`anabranch run a.toml 'x`).", "explanation.why: anabranch run: No closing quotation", ""),
+        ("TEXT", "{once:2} (`anabranch run `)", "2 was measured once: by which command?", ""),
         ("[rows.short]", "[rows.shared]", "rows.shared is in scdp/paper.toml already", "choose another name"),
     ],
 )
@@ -415,6 +417,19 @@ def test_what_refers_to_nothing_is_an_error(facts: prose.Facts, text: str, messa
     else:
         with pytest.raises(AnabranchError, match=re.escape(message)):
             facts.text(f"It is {text}.", facts.experiments[0], missing="unknown")
+
+
+def test_two_experiments_do_not_draw_the_same_figure(read: Callable[[str], Experiment], tmp_path: Path) -> None:
+    read(WHOLE)
+    folder = tmp_path / "scenarios/scdp/two"
+    folder.mkdir()
+    (folder / "two.toml").write_text(SCENARIO)
+    (folder / "experiment.toml").write_text(WHOLE.replace('"1a", "1b"', '"1"'))
+    registry.load(tmp_path / "scenarios")
+    registry.load.cache_clear()
+    (folder / "experiment.toml").write_text(WHOLE)
+    with pytest.raises(AnabranchError, match=r"one/experiment.toml: figures: '1a' is one of scdp/two already"):
+        registry.load(tmp_path / "scenarios")
 
 
 @pytest.mark.parametrize(

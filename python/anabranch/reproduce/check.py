@@ -63,6 +63,13 @@ def references(experiment: Experiment, known: Sequence[Experiment]) -> None:
     names, files = [one.name for one in known], [one.file for one in known if one.file]
     check = _Check(experiment, Path(f"{experiment.folder}/{EXPERIMENT}"))
     check.there("notes", partial(facts.text, experiment=experiment, missing=""), experiment.notes)
+    for other in known:
+        if (
+            other.paper == experiment.paper
+            and other is not experiment
+            and (both := set(other.figures) & set(experiment.figures))
+        ):
+            check.fail("figures", f"{min(both)!r} is one of {other.name} already")
     for name, of in experiment.explained.items():
         at = f"explanation.{name}"
         check.there(at, partial(facts.text, experiment=experiment, missing=""), of.text)
@@ -180,8 +187,9 @@ class _Check:
         for one, figure in drawn.items():
             if not {one, figure} & set(listed):
                 self.fail("figures", f"{one!r} is drawn, and not listed")
-        for one in set(listed) - set(drawn) - set(drawn.values()):
-            self.fail("figures", f"{listed[one]!r} is listed, and not drawn", nearest(one, drawn))
+        for one, name in listed.items():
+            if one not in {*drawn, *drawn.values()}:
+                self.fail("figures", f"{name!r} is listed, and not drawn", nearest(one, drawn))
 
     def claim(self, claim: Claim, at: str) -> None:
         if [one.key for one in self.experiment.claim].count(claim.key) > 1:
@@ -214,6 +222,7 @@ class _Check:
         texts |= {f"explanation.{name}": one.text for name, one in self.experiment.explanation.items()}
         for at, text in texts.items():
             self.there(at, prose.syntax, text)
+            self.there(at, prose.commands, text)
             if typed := prose.typed(text):
                 hint = "{claim:KEY}, {record:...}, {scenario:KEY}, {= EXPRESSION}, or {setting:...} for what others say"
                 self.fail(at, f"the number {typed} is typed, expected a reference", hint)

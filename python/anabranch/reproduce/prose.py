@@ -195,7 +195,7 @@ def calls(node: ast.expr) -> list[tuple[str, str]]:
     return found
 
 
-COMMAND = re.compile(r"`(anabranch run [^`]*)`")
+COMMAND = re.compile(r"`anabranch run (\S[^`]*)`")
 
 
 def once(text: str) -> list[str]:
@@ -206,12 +206,20 @@ def once(text: str) -> list[str]:
 def commands(text: str) -> list[list[str]]:
     """The commands in a text that measure something: file and settings.
 
+    Raises
+    ------
+    AnabranchError
+        If a quotation mark is missing.
+
     Examples
     --------
     >>> commands("It is less (`anabranch run scenarios/a/b/b.toml fabric.k=4 switch.buffer='20 packets'`).")
     [['scenarios/a/b/b.toml', 'fabric.k=4', 'switch.buffer=20 packets']]
     """
-    return [shlex.split(found)[2:] for found in COMMAND.findall(" ".join(text.split()))]
+    try:
+        return [shlex.split(found) for found in COMMAND.findall(" ".join(text.split()))]
+    except ValueError as error:
+        raise AnabranchError(f"anabranch run: {error}") from error
 
 
 @dataclass(slots=True)
