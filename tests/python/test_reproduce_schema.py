@@ -365,6 +365,7 @@ def facts(read: Callable[[str], Experiment], monkeypatch: pytest.MonkeyPatch, tm
         ("{scenario:fabric.delay=10 µs}, {scenario:scdp/one#host.share=0.8|.2f}", "10 µs, 0.80"),
         ("{scenario:switch.buffer=20 packets}, {scenario:workload.a.sessions=7}", "20 packets, 7"),
         ('{= 100 * scenario("host.share=0.5")|.0f} %', "50 %"),
+        ('{= 2 * once("1.5")|.1f}', "3.0"),
         ("{= ceil(1e6 / 1436) * -0.5 + min(1, 2)|.1f}", "-347.5"),
         ("{setting:2 µs}, {once:3.1}", "2 µs, 3.1"),
     ],
@@ -398,6 +399,7 @@ def test_references_become_numbers(facts: prose.Facts, text: str, told: str) -> 
         ("{= 1|999999999}", "'999999999' is no format of a number"),
         ("{= 1 + 0|d}", "'d' does not fit 1.0"),
         ("{= 20|.0f}", "a number alone is no arithmetic"),
+        ('{= 2 * once("1 ms")}', "not arithmetic"),
         ("{= 1e308 * 10}", "expected a number, not inf"),
         ("{= 1e308 * 10 - 1e308 * 10}", "expected a number, not nan"),
         ("{= min(True, 2)}", "not arithmetic"),
@@ -459,6 +461,7 @@ def test_two_experiments_do_not_draw_the_same_figure(read: Callable[[str], Exper
         ("{setting:1 to 2 µs}", "expected one number", ""),
         ("{setting:most}", "expected one number", ""),
         ("{once:3}", "3 was measured once: by which command?", "`anabranch run scenarios/...`"),
+        ('{= 2 * once(\\"3\\")}', "3 was measured once: by which command?", "`anabranch run scenarios/...`"),
         (
             "{once:3} (`anabranch run\\nscenarios/scdp/two/two.toml fabric.k=4`)",
             "'scenarios/scdp/two/two.toml' is not among the scenarios of experiments",

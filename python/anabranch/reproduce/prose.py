@@ -186,7 +186,7 @@ def calls(node: ast.expr) -> list[tuple[str, str]]:
                 nodes += [left, right]
             case ast.UnaryOp(of, operand) if type(of) in OPERATORS:
                 nodes.append(operand)
-            case ast.Call(ast.Name(kind), [ast.Constant(str(target))], []) if kind in NUMBERS:
+            case ast.Call(ast.Name(kind), [ast.Constant(str(target))], []) if kind in {*NUMBERS, "once"}:
                 found.append((kind, target))
             case ast.Call(ast.Name(name), arguments, []) if name in FUNCTIONS:
                 nodes += arguments
@@ -200,7 +200,9 @@ COMMAND = re.compile(r"`anabranch run (\S[^`]*)`")
 
 def once(text: str) -> list[str]:
     """The numbers in a text that were measured and not recorded."""
-    return [match[2].strip() for match in REFERENCE.finditer(text) if match[1] == "once:"]
+    found = [parts(match)[:2] for match in REFERENCE.finditer(text)]
+    found += [one for kind, target in found if kind == "=" for one in calls(parsed(target))]
+    return list(dict.fromkeys(target for kind, target in found if kind == "once"))
 
 
 def commands(text: str) -> list[list[str]]:
@@ -301,6 +303,8 @@ class Facts:
         return found
 
     def _value(self, kind: str, target: str, experiment: Experiment) -> Any:  # noqa: ANN401 - a number, a text, a list
+        if kind == "once":
+            return float(target)
         of, target, claim = self._there(kind, target, experiment)
         if claim is not None:
             if kind == "paper":
