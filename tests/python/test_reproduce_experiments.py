@@ -259,7 +259,7 @@ def test_outcast_groups_are_compared_while_both_send() -> None:
     about = {"run": "p000-s1", "seed": 1, "transport": "scdp", "metric": "goodput_bps"}
     samples = [about | {"time_ns": time, "id": flow, "value": value} for time, flow, value in near + far]
     results = stand_in(flows=results.flows, series=pl.DataFrame(samples), runs=runs("p000-s1", simulated_ns=9e6))
-    table = Source(named("scdp/fig12-outcast"), results).rows("shares")
+    table = Source(named("scdp/fig12-outcast"), results).rows("outcast")
     assert table["group"].to_list() == ["2 flows, 4 hops", "12 flows, 6 hops", "both groups"]
     assert table["goodput_bps"].to_list() == pytest.approx([4e8, 4e8, 8e8])
 
