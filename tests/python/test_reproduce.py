@@ -408,7 +408,7 @@ def test_the_check_fails_for_what_is_unexplained(lab: Path) -> None:
 
 def test_the_check_says_what_is_old_single_or_not_recorded(lab: Path) -> None:
     about = lab / "scenarios/scdp/toy/experiment.toml"
-    about.write_text(EXPLAINED.replace("{= 4 / 2|.0f}", "(`anabranch run a.toml`) {once:2.5}"))
+    about.write_text(EXPLAINED.replace("{= 4 / 2|.0f}", "(`anabranch run scenarios/scdp/toy/toy.toml`) {once:2.5}"))
     source = lab / age.SOURCE
     source.parent.mkdir(parents=True)
     source.write_text("pub const MODEL: u32 = 9999;")
@@ -423,13 +423,17 @@ def test_the_check_says_what_is_old_single_or_not_recorded(lab: Path) -> None:
     assert kept is not None
     record.write(file, replace(kept, model=None, commit=None))
     assert "recorded before commits and models were kept" in invoke("--check").stderr
-    # A reference to what is not there fails.
-    about.write_text(EXPLAINED.replace("{= 4 / 2|.0f}", "{claim:fast}") + 'experiments = ["scdp/tay"]\n')
+    # A reference to what is not there fails, and so does an experiment that is not there.
+    about.write_text(EXPLAINED.replace("{= 4 / 2|.0f}", "{claim:fast}"))
     registry.load.cache_clear()
     result = invoke("--check")
-    assert result.exit_code == 1
-    assert "scdp/toy: {claim:fast}: no claim is called 'fast'" in result.stdout
-    assert "scdp/toy: explanation fast: no experiment is called 'scdp/tay'" in result.stdout
+    assert result.exit_code == 2
+    assert "explanation.fast: scdp/toy: {claim:fast}: no claim is called 'fast'" in " ".join(result.stderr.split())
+    about.write_text(EXPLAINED + 'experiments = ["scdp/tay"]\n')
+    registry.load.cache_clear()
+    result = invoke("--check")
+    assert result.exit_code == 2
+    assert "explanation.fast: experiments: 'scdp/tay' is not among the experiments" in " ".join(result.stderr.split())
 
 
 SUM = """\

@@ -125,7 +125,7 @@ def test_a_row_tells_paper_measured_ratio_and_size() -> None:
 
 def test_the_table_is_markdown_with_explanations_below() -> None:
     other = replace(CLAIM, key="fct", statement="mean FCT")
-    claims = (*EXPERIMENT.claims, other, replace(EXPERIMENT.claims[0], key="lost"))
+    claims = (*EXPERIMENT.claim, other, replace(EXPERIMENT.claim[0], key="lost"))
     experiment = replace(EXPERIMENT, claim=claims, notes="A choice.")
     made = recorded({}, claims={"goodput": Measured({1: 20.0}), "fct": Measured({1: 20.0})})
     lines = comparison.markdown([experiment, replace(EXPERIMENT, name="scdp/fig98")], {"scdp/fig99": made}).splitlines()

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from anabranch.base import bundle
-from anabranch.reproduce import record, registry, runner
+from anabranch.reproduce import prose, record, registry, runner
 from anabranch.reproduce.reductions import fabric
 from anabranch.reproduce.rows import Source
 
@@ -51,7 +51,7 @@ def test_an_experiment_says_what_it_is(experiment: Experiment) -> None:
     # Either a scenario in two sizes or a calculation.
     if not experiment.calculate:
         assert registry.scenario(experiment).is_file()
-    assert all(claim.where and claim.says for claim in experiment.claims)
+    assert all(claim.where and claim.says for claim in experiment.claim)
 
 
 CALCULATED = [one for one in registry.experiments() if one.calculate]
@@ -73,7 +73,7 @@ def named(name: str) -> Experiment:
 
 def measure(name: str, key: str, results: Tables) -> dict[int, float]:
     """A claim's number by seed."""
-    (claim,) = (claim for claim in named(name).claims if claim.key == key)
+    (claim,) = (claim for claim in named(name).claim if claim.key == key)
     return Source(named(name), results).measure(claim)
 
 
@@ -234,12 +234,13 @@ def test_read_ahead_counts_as_the_object_that_was_asked_for() -> None:
 
 
 def test_an_incast_takes_as_long_as_its_last_flow() -> None:
+    point = {"workload.answers.sizes.size": "70KB", "workload.answers.placement.senders": 2}
     results = flows(
         *(
-            {"session": part, "workload": "answers", "size_bytes": 70_000, "end_ns": end}
+            {"session": part, "workload": "answers", "size_bytes": 70_000, "end_ns": end} | point
             for part, end in enumerate((1e6, 2e6))
         ),
-        {"run": "p001-s1", "workload": "answers", "end_ns": None},
+        {"run": "p001-s1", "workload": "answers", "end_ns": None} | point,
     )
     table = Source(named("scdp/fig12-incast"), results).rows("at-once")
     assert table["goodput_bps"].to_list() == [8e9 * 140_000 / 2e6, 0.0]
@@ -258,7 +259,7 @@ def test_outcast_groups_are_compared_while_both_send() -> None:
     about = {"run": "p000-s1", "seed": 1, "transport": "scdp", "metric": "goodput_bps"}
     samples = [about | {"time_ns": time, "id": flow, "value": value} for time, flow, value in near + far]
     results = stand_in(flows=results.flows, series=pl.DataFrame(samples), runs=runs("p000-s1", simulated_ns=9e6))
-    table = Source(named("scdp/fig12-outcast"), results).rows("shares")
+    table = Source(named("scdp/fig12-outcast"), results).rows("outcast")
     assert table["group"].to_list() == ["2 flows, 4 hops", "12 flows, 6 hops", "both groups"]
     assert table["goodput_bps"].to_list() == pytest.approx([4e8, 4e8, 8e8])
 
@@ -352,3 +353,22 @@ def test_the_workload_is_counted_once() -> None:
     assert [measured[f"share-{turn}"][1] for turn in range(4)] == [25.0, 25.0, 12.5, 37.5]
     assert measured["long-flows"] == {1: 2.0}
     assert measured["mean-size"][1] == pytest.approx(sum(sizes) / len(sizes) / 1e6)
+
+
+@pytest.mark.parametrize(
+    ("name", "explanation", "above", "below"),
+    [
+        ("scdp/published", "twenty", "trimmed-w20, published queues", "trimmed-w52, published queues"),
+        ("scdp/published", "twenty", "trimmed-w20, published queues, shared", "trimmed-w52, published queues, shared"),
+        ("song/windows", "windows", "leftmost path, 2 connections@300", "leftmost path, 1 connection@300"),
+        ("song/windows", "windows", "leftmost path, 2 connections@50", "leftmost path, 1 connection@50"),
+    ],
+)
+def test_an_explanation_says_the_shares_that_its_record_has(
+    name: str, explanation: str, above: str, below: str
+) -> None:
+    of, facts = named(name), prose.Facts(registry.experiments(), bundle.clone("this test"))
+    kind = "record:windows/right:" if "@" in above else "claim:"
+    over, under = (float(facts.text(f"{{{kind}{key}|.9g}}", of)) for key in (above, below))
+    share = 100 * over / under if kind == "claim:" else abs(100 * (over / under - 1))
+    assert f"{share:.0f} %" in " ".join(facts.text(of.explanation[explanation].text, of).split())

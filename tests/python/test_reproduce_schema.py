@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from dataclasses import fields
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -13,19 +13,22 @@ import pytest
 
 from anabranch.base import bundle
 from anabranch.errors import AnabranchError
-from anabranch.reproduce import prose, record, registry
+from anabranch.reproduce import comparison, prose, record, registry
 from anabranch.reproduce.claims import Claim, Measured
+from anabranch.reproduce.drawing import draw
+from anabranch.reproduce.looks import series_of
 from anabranch.reproduce.model import Experiment, Explanation, FigureOf, PanelOf, Paper, Rows, SeriesOf
 from anabranch.reproduce.record import Record
 from anabranch.reproduce.rows import Source
+from anabranch.running import plan as planning
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from anabranch.results.tables import Tables
 
-SCENARIO = '[fabric]\nk = 4\nrate = "10Gbps"\n\n[[workload]]\nname = "a"\nsessions = 7\n'
+SCENARIO = '[fabric]\nk = 4\nrate = "10Gbps"\nlossless = true\n\n[[workload]]\nname = "a"\nsessions = 7\n'
+SCENARIO += '\n[sweep]\n"fabric.delay, host.share" = [["1us", 0.5], ["10us", 0.8]]\n"switch.buffer" = ["20 packets"]\n'
 WHOLE = """\
 title = "Title"
 question = "Question?"
@@ -70,6 +73,9 @@ each = [
 kind = "arithmetic"
 text = "TEXT"
 """
+INCLUDED = re.compile(r"\{explanation:([^{}]+)\}")
+WITHIN = ("flows-of-workload",)
+"""Rows that functions of the reductions name."""
 WHY = (
     'It is {claim:fct-0.8}, {= claim(\\"fct-0.5\\") / paper(\\"fct-0.5\\")|.2f} of {setting:10 µs} (Figure 8a, `k=4`).'
 )
@@ -82,6 +88,8 @@ def read(tmp_path: Path) -> Callable[[str], Experiment]:
     folder.mkdir(parents=True)
     (folder.parent / "paper.toml").write_text(
         'order = 1\nshort = "A"\nreference = "B"\n[rows.shared]\nfrom = "flows"\n'
+        '[[panels.two]]\nkey = "a"\nvalue = "SUM(seed)"\n'
+        '[[panels.two]]\nkey = "b"\nrows = "shared"\nvalue = "SUM(seed)"\n'
     )
     (folder / "one.toml").write_text(SCENARIO)
 
@@ -97,7 +105,12 @@ def test_panels_share_what_their_figure_says_and_cases_fill_a_claim(read: Callab
     experiment = read(WHOLE.replace("TEXT", WHY))
     first, second = experiment.figure[0].panel
     assert (first.kind, first.filter, second.filter) == ("means", {"load": 0.5}, {"load": 0.5, "transport": "ndp"})
-    one, other = experiment.claims
+    named = read(re.sub(r"panel = \[.*?\n\]", 'panel = "two"', WHOLE, flags=re.DOTALL)).figure[0].panel
+    assert [(panel.key, panel.rows, panel.kind) for panel in named] == [
+        ("a", "short", "means"),
+        ("b", "shared", "means"),
+    ]
+    one, other = experiment.claim
     assert (one.key, one.statement, one.paper) == ("fct-0.5", "mean FCT at load 0.5", 10.0)
     assert one.filter == {"transport": "scdp", "load": 0.5}
     assert (other.filter, other.explanation) == ({"transport": "ndp", "load": 0.8}, "why")
@@ -116,6 +129,98 @@ def test_panels_share_what_their_figure_says_and_cases_fill_a_claim(read: Callab
         ('rows = "short"\nseries', 'rows = "shorts"\nseries', "'shorts' is not among", "did you mean 'short'?"),
         ('series = "both"', 'series = "bothe"', "'bothe' is not among the series", "did you mean 'both'?"),
         ('over = "load"', "", "means needs 'over'", ""),
+        (
+            "panel = [\n",
+            'panel = "tow"\nx = [\n',
+            "figure (1): panel: the paper has no panels 'tow'",
+            "did you mean 'two'?",
+        ),
+        ('{ key = "a", ', '{ each = ["load"], ', "each: the key 'key' is missing: expected a letter", ""),
+        (
+            '{ transport = "ndp" }]',
+            '{ transport = "npd" }]',
+            "series.both[1].transport: 'npd' is not among the transports",
+            "did you mean 'ndp'?",
+        ),
+        (
+            '{ transport = "ndp" }]',
+            '{ look = "npd" }]',
+            "series.both[1].look: 'npd' is not among the looks",
+            "did you mean 'ndp'?",
+        ),
+        ('{ transport = "ndp" }]', "{ look = 8 }]", "series.both[1].look: expected 0 to 7, not 8", ""),
+        ('{ transport = "ndp" }]', "{ look = -1 }]", "series.both[1].look: expected 0 to 7, not -1", ""),
+        (
+            '{ transport = "ndp" }]',
+            '{ look = 1, transport = "ndp" }]',
+            "series.both[1].look: it changes nothing",
+            "",
+        ),
+        ('{ transport = "ndp" }]', '{ label = "x" }]', "series.both[1]: expected 'transport', 'column' or 'look'", ""),
+        (
+            '{ transport = "ndp" }]',
+            '{ transport = "ndp", turn = 4 }]',
+            "series.both[1].turn: expected 0 to 3, not 4",
+            "",
+        ),
+        ('{ transport = "ndp" }]', '{ column = "load", turn = 1 }]', "series.both[1].turn: expected 0 to 0, not 1", ""),
+        ('{ transport = "ndp" }]', '{ column = "load", look = 8 }]', "series.both[1].look: expected 0 to 7, not 8", ""),
+        ('{ transport = "ndp" }]', '{ column = "load", look = "ndp" }]', "series.both[1].look: it changes nothing", ""),
+        (
+            '{ transport = "ndp" }]',
+            '{ transport = "ndp", ramp = true }]',
+            "series.both[1].ramp: it changes nothing",
+            "",
+        ),
+        (
+            '{ transport = "ndp" }]',
+            '{ column = "load", label = "load" }]',
+            "series.both[1].label: expected a pattern with {}",
+            "",
+        ),
+        (
+            '{ transport = "ndp" }]',
+            '{ column = "load", transport = "ndp", label = "{}", values = [1, 2, 3, 4, 5] }]',
+            "series.both[1].values: expected at most 4",
+            "",
+        ),
+        ('from = "flows"', 'from = "short"', "rows.short.from: they come from themselves: short from short", ""),
+        ('from = "flows"', 'from = "flows"\nwith = { a = 1 }', "rows.short.with: 'flows' is no function", ""),
+        (
+            'from = "flows"',
+            'from = "flows"\nnames = { kind = "shared" }',
+            "rows.short.names.kind: 'shared' is not among the rows that name 'kind'",
+            "",
+        ),
+        (
+            'from = "flows"',
+            'from = "flows"\nnames = { kind = "short" }',
+            "rows.short.names.kind: they come from themselves",
+            "",
+        ),
+        (
+            '{ key = "a", ',
+            '{ key = "a", caption = "{load:99999999f}", ',
+            "caption: {load:99999999f}: '99999999f' is no format",
+            "",
+        ),
+        ('{ key = "a", ', '{ key = "a", caption = "{load", ', "caption: {load: expected {COLUMN}", ""),
+        ("paper = 10", "paper = nan", "paper: expected a number, not nan", ""),
+        ("paper = 10", "paper = 10, tolerance = -0.1", "tolerance: expected a number of 0 or more, not -0.1", ""),
+        ("paper = 10", "paper = 10, tolerance = inf", "tolerance: expected a number of 0 or more, not inf", ""),
+        (
+            'rows = "short"\nfilter = { transport = "scdp", load = "{load}" }\nvalue = "AVG(fct_ns)"\n',
+            'function = "requests.requests"\nfilter = { load = "{load}" }\n',
+            "filter: requests.requests takes no such thing",
+            "",
+        ),
+        ('where = "§1"\n', 'where = "§1"\nwith = { a = 1 }\n', "with: there is no 'function' that takes it", ""),
+        (
+            "each = [\n    { load = 0.5, paper = 10 },",
+            "each = [\n    1,",
+            "claim (fct-{load}): each: expected a list of tables",
+            "",
+        ),
         ("AVG(fct_ns)", "AVG(fct_ns", "not an SQL expression: AVG(fct_ns", ""),
         ('from = "flows"', 'from = "requests.request"', "has no such function", "did you mean 'requests'?"),
         ('from = "flows"', 'from = "os.system"', "has no such function", ""),
@@ -128,7 +233,15 @@ def test_panels_share_what_their_figure_says_and_cases_fill_a_claim(read: Callab
         ('value = "AVG(fct_ns)"\neach', 'value = "AVG(fct_ns)"\ncompare = "ratio"\neach', "go together", ""),
         ('kind = "arithmetic"', 'kind = "measured"', "measured by which 'experiments'", ""),
         ("TEXT", "It is 12 packets.", "the number 12 is typed, expected a reference", "{claim:KEY}"),
+        ("order = 1", 'order = 1\nnotes = "At load 0.8 {note:n}."', "notes: the number 0.8 is typed", "{scenario:KEY}"),
+        ("[rows.short]", '[note]\nn = "It is 8 ms."\n[rows.short]', "note.n: the number 8 is typed", ""),
+        ('"1a", "1b"', '"1a"', "figures: '1b' is drawn, and not listed", ""),
+        ('"1a", "1b"', '"1", "2"', "figures: '2' is listed, and not drawn", ""),
+        ('"1a", "1b"', '"1a", "1b", "One 1c"', "figures: 'One 1c' is listed, and not drawn", "known: 1a"),
         ('quick = ["fabric.k=4"]', "", "quick: the key is missing", ""),
+        ("[rows.short]", "[rows.short]\nvalues = { x = 'SUM(seed)' }", "rows.short.values: there is no 'by'", ""),
+        ("TEXT", "It is less (`anabranch run a.toml 'x`).", "explanation.why: anabranch run: No closing quotation", ""),
+        ("TEXT", "{once:2} (`anabranch run `)", "2 was measured once: by which command?", ""),
         ("[rows.short]", "[rows.shared]", "rows.shared is in scdp/paper.toml already", "choose another name"),
     ],
 )
@@ -147,10 +260,76 @@ def test_what_does_not_fit_the_results_is_named(read: Callable[[str], Experiment
     results = cast("Tables", SimpleNamespace(flows=pl.DataFrame({"seed": [1], "size_bytes": [5], "fct_ns": [2.0]})))
     source = Source(read(WHOLE), results)
     with pytest.raises(AnabranchError, match=r'scdp/one: claim fct-0.5: unable to find column "(load|transport)"'):
-        source.measure(source.experiment.claims[0])
+        source.measure(source.experiment.claim[0])
     unknown = read(WHOLE.replace('from = "flows"', 'from = "flows"\nby = ["sead"]'))
     with pytest.raises(AnabranchError, match=r'scdp/one: rows.short: unable to find column "sead"'):
         Source(unknown, results).rows("short")
+
+
+def test_a_group_is_by_what_there_is(read: Callable[[str], Experiment]) -> None:
+    def groups(by: str) -> int:
+        experiment = read(WHOLE.replace('from = "flows"', f'from = "flows"\nby = ["seed", "{by}"]'))
+        return Source(experiment, results).rows("short").height
+
+    rows = {"seed": [1, 1], "size_bytes": [5, 5], "workload.a.sessions": [7, 8]}
+    results = cast("Tables", SimpleNamespace(flows=pl.DataFrame(rows)))
+    assert [groups(by) for by in ("fabric.rate", "workload.a.sessions")] == [1, 2]
+    with pytest.raises(AnabranchError, match=r"scdp/one: rows.short: .*no column 'workload.a.session'") as caught:
+        groups("workload.a.session")
+    assert caught.value.hint == "did you mean 'workload.a.sessions'?"
+
+
+@pytest.mark.parametrize(
+    "sweep", ["sweep = 3", '[sweep]\n"a, b" = [[1]]', "[sweep]\na = 3", '[sweep]\n"a, b" = {c = 1}']
+)
+def test_a_sweep_that_is_none_is_said(read: Callable[[str], Experiment], tmp_path: Path, sweep: str) -> None:
+    experiment = read(WHOLE)
+    (tmp_path / "scenarios/scdp/one/one.toml").write_text(sweep)
+    with pytest.raises(AnabranchError, match=r"scenarios/scdp/one/one.toml: sweep: expected keys with lists of values"):
+        experiment.swept()
+
+
+def test_each_panel_needs_a_letter(read: Callable[[str], Experiment]) -> None:
+    whole = WHOLE.replace("filter = { load = 0.5 }\n", "").replace('{ key = "a", ', '{ key = "KEY", each = ["load"], ')
+    whole = whole.replace('figures = ["1a", "1b"]', 'figures = ["1"]')
+    rows = {"seed": [1, 1], "size_bytes": [5, 5], "fct_ns": [2.0, 3.0], "load": [0.5, 0.8]}
+    flows = pl.DataFrame({**rows, "transport": ["scdp", "ndp"]})
+    results = cast("Tables", SimpleNamespace(flows=flows, manifest=SimpleNamespace(seeds=(1,))))
+    (figure,) = draw(Source(read(whole.replace("KEY", "xyz")), results))
+    assert [panel.key for panel in figure.panels] == ["x", "y", "b"]
+    with pytest.raises(AnabranchError, match=r"scdp/one: panel x: 'each' makes 2 panels, and 'key' has 1 letters"):
+        draw(Source(read(whole.replace("KEY", "x")), results))
+
+
+@pytest.mark.parametrize("each", ["each = []", "each = 3", "each = { load = 1 }"])
+def test_no_case_of_a_claim_is_lost(read: Callable[[str], Experiment], each: str) -> None:
+    with pytest.raises(AnabranchError, match=r"claim \(fct-\{load\}\): each: expected a list of tables"):
+        read(re.sub(r"each = \[\n.*?\n\]", each, WHOLE, flags=re.DOTALL))
+
+
+def test_words_fill_lists_and_labels_keep_their_braces(read: Callable[[str], Experiment]) -> None:
+    text = WHOLE.replace('load = "{load}"', 'load = ["{load}", 0.9]')
+    assert read(text).claim[0].filter["load"] == [0.5, 0.9]
+    one = SeriesOf(column="load", label="{0.real} of {}", values=(0.5,))
+    assert [series.label for series in series_of(one, pl.DataFrame())] == ["{0.real} of 0.5"]
+    with pytest.raises(AnabranchError, match="looks for 3 ways of using it, not for 4"):
+        series_of(SeriesOf(column="load", transport="ndp", label="{}", values=(1, 2, 3, 4, 5)), pl.DataFrame())
+
+
+def test_a_panel_of_the_full_size_has_rows_and_its_caption_their_columns(read: Callable[[str], Experiment]) -> None:
+    def results(load: float) -> Tables:
+        row = {"seed": 1, "size_bytes": 5, "fct_ns": 2.0, "load": load, "transport": "ndp"}
+        return cast("Tables", SimpleNamespace(flows=pl.DataFrame([row])))
+
+    experiment = read(WHOLE.replace('{ key = "a", ', '{ key = "a", caption = "{load:.2f} {transport}", '))
+    assert draw(Source(experiment, results(0.5)))[0].panels[0].caption == "0.50 ndp"
+    assert draw(Source(experiment, results(0.9)), quick=True)[0].panels[0].caption == "– –"
+    with pytest.raises(AnabranchError, match=r"scdp/one: panel a: none of rows.short fits"):
+        draw(Source(experiment, results(0.9)))
+    unknown = read(WHOLE.replace('{ key = "a", ', '{ key = "a", caption = "{laod}", '))
+    with pytest.raises(AnabranchError, match="the rows have no column 'laod'") as caught:
+        draw(Source(unknown, results(0.5)))
+    assert caught.value.hint == "did you mean 'load'?"
 
 
 @pytest.fixture
@@ -170,6 +349,9 @@ def facts(read: Callable[[str], Experiment], monkeypatch: pytest.MonkeyPatch, tm
     )
     record.write(record.path(tmp_path, "scdp/one"), made)
     endless = '\n[explanation.itself]\nkind = "arithmetic"\ntext = "{explanation:itself}"\n'
+    wide = (f"{{explanation:wide{'-' * (n + 1)}}}" * 9 if n < 7 else "a" for n in range(8))
+    for n, text in enumerate(wide):
+        endless += f'\n[explanation.wide{"-" * n}]\nkind = "arithmetic"\ntext = "{text}"\n'
     return prose.Facts((read(WHOLE + endless),), tmp_path)
 
 
@@ -179,9 +361,13 @@ def facts(read: Callable[[str], Experiment], monkeypatch: pytest.MonkeyPatch, tm
         ("{claim:fct-0.5} of {paper:fct-0.5|.0f}", "9.00 of 10"),
         ('{= 100 * claim("scdp/one#fct-0.5") / paper("fct-0.5")|.0f} %', "90 %"),
         ('{record:1/a:SCDP@2}, {= max(record("1/a:SCDP")) - 1}', "4.00, 3.00"),
-        ("{scenario:fabric.rate}, {scenario:workload.a.sessions|d}", "10Gbps, 7"),
+        ("{scenario:fabric.rate}, {scenario:workload.a.sessions|d}", "10 Gbps, 7"),
+        ("{scenario:fabric.delay=10 µs}, {scenario:scdp/one#host.share=0.8|.2f}", "10 µs, 0.80"),
+        ("{scenario:switch.buffer=20 packets}, {scenario:workload.a.sessions=7}", "20 packets, 7"),
+        ('{= 100 * scenario("host.share=0.5")|.0f} %', "50 %"),
+        ('{= 2 * once("1.5")|.1f}', "3.0"),
         ("{= ceil(1e6 / 1436) * -0.5 + min(1, 2)|.1f}", "-347.5"),
-        ("{setting:1 to 2 µs}, {once:3.1}", "1 to 2 µs, 3.1"),
+        ("{setting:2 µs}, {once:3.1}", "2 µs, 3.1"),
     ],
 )
 def test_references_become_numbers(facts: prose.Facts, text: str, told: str) -> None:
@@ -195,38 +381,174 @@ def test_references_become_numbers(facts: prose.Facts, text: str, told: str) -> 
         ("{claim:fct-0.9}", "no claim is called 'fct-0.9'"),
         ("{claim:fct-0.8}", "scdp/one has not measured fct-0.8"),
         ("{claim:scdp/two#fct-0.5}", "no experiment is called 'scdp/two'"),
-        ("{record:1/c:SCDP@2}", "no such panel"),
+        ("{record:1/c:SCDP@2}", "no panel of figure 1 is called 'c'"),
+        ("{record:1/b:SCDP@2}", "no such panel"),
         ("{record:1/a:SCDP@3}", "no point is called '3'"),
         ("{scenario:fabric.rat}", "has no key 'fabric.rat'"),
         ("{number:7}", "no reference is called 'number'"),
         ("{= 1 / 0}", "not arithmetic"),
+        ("{Claim:fct-0.5}", "is no reference"),
         ("{= 2 ** 99999999}", "not arithmetic"),
         ("{= __import__('os')}", "not arithmetic"),
         ("{= [].__class__}", "not arithmetic"),
         ('{= record("1/a:SCDP")}', "not arithmetic"),
         ('{= record("1/a:SCDP") * 999999999}', "not arithmetic"),
         ('{= "a" * 999999999}', "not arithmetic"),
-        ("{claim:fct-0.5|x}", "Unknown format code 'x'"),
+        ("{claim:fct-0.5|x}", "'x' is no format of a number"),
+        ("{= 1|.99999999f}", "'.99999999f' is no format of a number"),
+        ("{= 1|999999999}", "'999999999' is no format of a number"),
+        ("{= 1 + 0|d}", "'d' does not fit 1.0"),
+        ("{= 20|.0f}", "a number alone is no arithmetic"),
+        ('{= 2 * once("1 ms")}', "not arithmetic"),
+        ("{= 1e308 * 10}", "expected a number, not inf"),
+        ("{= 1e308 * 10 - 1e308 * 10}", "expected a number, not nan"),
+        ("{= min(True, 2)}", "not arithmetic"),
+        ("{scenario:fabric.lossless}", "expected a number, not True"),
+        (f"{{= {'-' * 990}1}}", "not arithmetic: maximum recursion depth exceeded"),
+        (f"{{= {'1 + ' * 300}1}}", "expected at most 1000 characters"),
+        ("{record:1/a:SCDP}", "expected a number, not [3, 4]"),
+        ("{explanation:wide}", "expected at most 20000 characters"),
         ("{explanation:itself}", "scdp/one: {explanation:itself} includes itself"),
     ],
 )
 def test_what_refers_to_nothing_is_an_error(facts: prose.Facts, text: str, message: str) -> None:
     with pytest.raises(AnabranchError, match=re.escape(message)):
         facts.text(text, facts.experiments[0])
-    assert facts.told(f"It is {text}.", facts.experiments[0]) == "It is (not recorded)."
+    if "has not measured" in message:
+        assert facts.text(f"It is {text}.", facts.experiments[0], missing="unknown") == "It is unknown."
+    else:
+        with pytest.raises(AnabranchError, match=re.escape(message)):
+            facts.text(f"It is {text}.", facts.experiments[0], missing="unknown")
 
 
-@pytest.mark.parametrize("kind", [Rows, SeriesOf, PanelOf, FigureOf, Claim, Explanation, Experiment, Paper])
-def test_every_key_is_in_the_reference(kind: type[Any]) -> None:
+def test_two_experiments_do_not_draw_the_same_figure(read: Callable[[str], Experiment], tmp_path: Path) -> None:
+    read(WHOLE)
+    folder = tmp_path / "scenarios/scdp/two"
+    folder.mkdir()
+    (folder / "two.toml").write_text(SCENARIO)
+    (folder / "experiment.toml").write_text(WHOLE.replace('"1a", "1b"', '"1"'))
+    registry.load(tmp_path / "scenarios")
+    registry.load.cache_clear()
+    (folder / "experiment.toml").write_text(WHOLE)
+    with pytest.raises(AnabranchError, match=r"one/experiment.toml: figures: '1a' is one of scdp/two already"):
+        registry.load(tmp_path / "scenarios")
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("{claim:fct-0.6}", "no claim is called 'fct-0.6'", "did you mean 'fct-0.8'?"),
+        ("{claim:scdp/on#fct-0.5}", "no experiment is called 'scdp/on'", "did you mean 'scdp/one'?"),
+        ("{record:2/a:SCDP@2}", "no figure is called '2'", ""),
+        ("{scenario:fabric.rat}", "has no key 'fabric.rat'", "did you mean 'rate'?"),
+        ('{= claim(\\"fct\\") + 1}', "no claim is called 'fct'", ""),
+        ("{= 1 / 0}", "not arithmetic", ""),
+        ("{= 1 +}", "not arithmetic", ""),
+        ("{= 1 ** 2}", "not arithmetic", "numbers, + - * /"),
+        ("{clam:fct-0.5}", "no reference is called 'clam'", "did you mean 'claim'?"),
+        ("{claim:fct-0.5|.99f}", "", ""),
+        ("{claim:fct-0.5|x}", "'x' is no format", ""),
+        ("{Claim:fct}", "'{Claim:fct}' is no reference", "{KIND:KEY}"),
+        ("{ claim:fct}", "'{ claim:fct}' is no reference", ""),
+        ("a } b", "'a } b' is no reference", ""),
+        ("{note:wy}", "no note is called 'wy'", ""),
+        ("{explanation:wy}", "no explanation is called 'wy'", "did you mean 'why'?"),
+        ("{explanation:why}", "includes itself", ""),
+        ("{record:1/c:SCDP@2}", "no panel of figure 1 is called 'c'", "known: a, b"),
+        ("{scenario:fabric.delay=20 µs}", "no value of fabric.delay is called '20 µs'", "did you mean '10 µs'?"),
+        ("{scenario:fabric.rate=1 Gbps}", "no value of fabric.rate is called '1 Gbps'", "did you mean '10 Gbps'?"),
+        ("{scenario:fabric.delay}", "it is swept: fabric.delay", "fabric.delay=1 µs"),
+        ("{setting:1 to 2 µs}", "expected one number", ""),
+        ("{setting:most}", "expected one number", ""),
+        ("{once:3}", "3 was measured once: by which command?", "`anabranch run scenarios/...`"),
+        ('{= 2 * once(\\"3\\")}', "3 was measured once: by which command?", "`anabranch run scenarios/...`"),
+        (
+            "{once:3} (`anabranch run\\nscenarios/scdp/two/two.toml fabric.k=4`)",
+            "'scenarios/scdp/two/two.toml' is not among the scenarios of experiments",
+            "did you mean 'scenarios/scdp/one/one.toml'?",
+        ),
+        ("{once:3} (`anabranch run scenarios/scdp/one/one.toml fabric.k=4`)", "", ""),
+    ],
+)
+def test_references_are_looked_up_when_files_are_read(
+    read: Callable[[str], Experiment], tmp_path: Path, text: str, message: str, hint: str
+) -> None:
+    read(WHOLE.replace("TEXT", WHY))
+    registry.load(tmp_path / "scenarios")
+    registry.load.cache_clear()
+    (tmp_path / "scenarios/scdp/one/experiment.toml").write_text(WHOLE.replace("TEXT", text))
+    if not message:
+        registry.load(tmp_path / "scenarios")
+        return
+    with pytest.raises(AnabranchError, match=re.escape(message)) as caught:
+        registry.load(tmp_path / "scenarios")
+    assert re.search(r"experiment\.toml: explanation\.why: ", caught.value.message)
+    assert hint in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("section", "kinds"),
+    [
+        ("Experiment files", [Experiment, Paper]),
+        ("Rows", [Rows]),
+        ("Series", [SeriesOf]),
+        ("Figures", [FigureOf, PanelOf]),
+        ("Claims", [Claim]),
+        ("Explanations", [Explanation]),
+    ],
+)
+def test_the_reference_has_the_keys_of_each_table_and_no_others(section: str, kinds: list[type[Any]]) -> None:
     page = (bundle.clone("this test") / "docs/reference/experiments.md").read_text(encoding="utf-8")
-    keys = {one.name.rstrip("_") for one in fields(kind) if not one.metadata.get("derived")}
-    assert {key for key in keys if f"`{key}`" not in page and f"`{key}." not in page} == set()
+    (part,) = re.findall(rf"^##? {section}\n(.*?)(?=^## |\Z)", page, re.DOTALL | re.MULTILINE)
+    (table,) = re.findall(r"^\| key \|.*?\n((?:\|.*\n)+)", part, re.MULTILINE)
+    told = {key for row in table.splitlines() for key in re.findall(r"`(\w+)(?:\.NAME)?`", row.split("|")[1])}
+    keys = {one.name.rstrip("_") for kind in kinds for one in fields(kind) if not one.metadata.get("derived")}
+    if section == "Experiment files":
+        (besides,) = re.findall(r"^`paper.toml` has (.*) besides", part, re.MULTILINE)
+        told |= set(re.findall(r"`(\w+)`", besides))
+    if section == "Claims":
+        keys.add("each")  # a short form: `anabranch.reproduce.expand`
+    assert told == keys
 
 
-def test_no_number_is_typed_into_an_explanation() -> None:
-    texts = [why.text for one in registry.experiments() for why in one.explanation.values()]
-    assert len(texts) > 40
-    assert [text for text in texts if prose.typed(text)] == []
+def test_commands_of_texts_can_be_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(bundle.clone("this test"))
+    texts = {why.text for one in registry.experiments() for why in one.explanation.values()}
+    found = [command for text in texts for command in prose.commands(text)]
+    assert found
+    for file, *settings in found:
+        assert planning.plan(Path(file), settings).runs
+
+
+def test_an_explanation_of_a_file_is_one_that_a_claim_has() -> None:
+    for paper in registry.papers():
+        of = registry.of_paper(paper.name)
+        used = {claim.explanation for one in of for claim in one.claim}
+        included = {name for one in of for why in one.explanation.values() for name in INCLUDED.findall(why.text)}
+        for one in of:
+            assert set(one.explanation) - set(paper.explanation) <= used | included, one.name
+        assert set(paper.explanation) <= used | included, paper.name
+
+
+def test_an_explanation_is_of_a_claim_that_needs_one() -> None:
+    known = registry.experiments()
+    rows = comparison.rows(known, record.read_all(bundle.clone("this test"), known))
+    having = {(row.experiment.paper, row.claim.explanation) for row in rows if row.claim.explanation}
+    needed = {(row.experiment.paper, row.claim.explanation) for row in rows if row.verdict not in comparison.GOOD}
+    assert having <= needed
+
+
+def test_rows_of_a_file_are_used() -> None:
+    for paper in registry.papers():
+        used = set(WITHIN)
+        for one in registry.of_paper(paper.name):
+            used |= {panel.rows for figure in one.figure for panel in figure.panel}
+            used |= {claim.rows for claim in one.claim} | {rows.from_ for rows in one.rows.values()}
+            given = [*(claim.with_ for claim in one.claim), *(rows.with_ for rows in one.rows.values())]
+            given += [rows.names for rows in one.rows.values()]
+            used |= {value for values in given for value in values.values() if isinstance(value, str)}
+        for one in registry.of_paper(paper.name):
+            assert set(one.rows) <= used, one.name
 
 
 def test_every_file_of_an_experiment_is_where_it_is_found() -> None:
@@ -234,4 +556,3 @@ def test_every_file_of_an_experiment_is_where_it_is_found() -> None:
         assert one.folder is not None
         scenarios = {file.name for file in one.folder.glob("*.toml")} - {"experiment.toml"}
         assert scenarios == (set() if one.calculate else {f"{one.folder.name}.toml"})
-        assert tomllib.loads((one.folder / "experiment.toml").read_text(encoding="utf-8"))["title"] == one.title

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import inspect
+import math
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from anabranch.base import bundle, styles
 from anabranch.errors import AnabranchError
 from anabranch.reproduce import prose
+from anabranch.reproduce.drawing import placeholders
+from anabranch.reproduce.looks import turns
+from anabranch.reproduce.model import SeriesOf
 from anabranch.reproduce.rows import TABLES, expression, function
 from anabranch.reproduce.schema import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from anabranch.reproduce.claims import Claim
     from anabranch.reproduce.model import Experiment, PanelOf
+
+_, EXPERIMENT = bundle.ABOUT
 
 
 def names(experiment: Experiment, file: Path) -> None:
@@ -33,12 +41,42 @@ def names(experiment: Experiment, file: Path) -> None:
     elif not experiment.quick:
         check.fail("quick", "the key is missing: settings of the quick size")
     check.rows()
+    check.series()
     for figure in experiment.figure:
         for panel in figure.panel:
             check.panel(panel, f"figure {figure.number}, panel {panel.key or panel.kind}")
     for claim in experiment.claim:
         check.claim(claim, f"claim {claim.key}")
-    check.explanations()
+    check.prose()
+    check.figures()
+
+
+def references(experiment: Experiment, known: Sequence[Experiment]) -> None:
+    """Check that what an experiment's notes and explanations refer to is there, which needs all experiments.
+
+    Raises
+    ------
+    AnabranchError
+        If it is not; the message names file and key, the hint the nearest name.
+    """
+    facts = prose.Facts(known, recorded=False)
+    names, files = [one.name for one in known], [one.file for one in known if one.file]
+    check = _Check(experiment, Path(f"{experiment.folder}/{EXPERIMENT}"))
+    check.there("notes", partial(facts.text, experiment=experiment, missing=""), experiment.notes)
+    for other in known:
+        if (
+            other.paper == experiment.paper
+            and other is not experiment
+            and (both := set(other.figures) & set(experiment.figures))
+        ):
+            check.fail("figures", f"{min(both)!r} is one of {other.name} already")
+    for name, of in experiment.explained.items():
+        at = f"explanation.{name}"
+        check.there(at, partial(facts.text, experiment=experiment, missing=""), of.text)
+        for one in of.experiments:
+            check.known(one, names, "experiments", f"{at}: experiments")
+        for file, *_ in prose.commands(of.text):
+            check.known(file, files, "scenarios of experiments", at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +118,56 @@ class _Check:
                 self.call(at, of.from_, of.with_)
             else:
                 self.source(of.from_, at)
+                if of.with_:
+                    self.fail(f"{at}.with", f"{of.from_!r} is no function: it takes no arguments")
+            self.ends(name, {key: other.from_ for key, other in self.experiment.rows.items()}, f"{at}.from")
+            for column, labels in of.names.items():
+                if isinstance(labels, str):
+                    place = f"{at}.names.{column}"
+                    having = [key for key, other in self.experiment.rows.items() if column in other.names]
+                    self.known(labels, having, f"rows that name {column!r}", place)
+                    self.ends(name, {key: self.experiment.rows[key].names[column] for key in having}, place)
             self.there(at, expression, *of.columns.values(), of.condition, *of.values.values())
+            if of.values and not of.by:
+                self.fail(f"{at}.values", "there is no 'by': expected the columns that make a group")
+
+    def ends(self, name: str, then: Mapping[str, object], at: str) -> None:
+        """Rows that come from other rows do not come from themselves."""
+        passed = [name]
+        while isinstance(of := then.get(passed[-1]), str):
+            if of in passed:
+                self.fail(at, f"they come from themselves: {' from '.join([*passed, of])}")
+            passed.append(of)
+
+    def series(self) -> None:
+        for name, entries in self.experiment.series.items():
+            for place, of in enumerate(entries):
+                self.entry(of, f"series.{name}[{place}]")
+
+    def entry(self, of: SeriesOf, at: str) -> None:
+        """An entry of series: nothing that it says is ignored, and it has a look."""
+        if of.look is None and not of.transport and not of.column:
+            self.fail(at, "expected 'transport', 'column' or 'look'")
+        if of.transport:
+            self.known(of.transport, styles.TRANSPORTS, "transports", f"{at}.transport")
+        if isinstance(of.look, str):
+            self.known(of.look, styles.TRANSPORTS, "looks", f"{at}.look")
+        self.within(of.look if isinstance(of.look, int) else 0, len(styles.SPARE) - 1, f"{at}.look")
+        self.within(of.turn, len(turns(of.transport)) if of.transport and not of.column else 0, f"{at}.turn")
+        if of.column and (of.label or of.transport) and "{}" not in of.label:
+            self.fail(f"{at}.label", f"expected a pattern with {{}} for the value of {of.column!r}, not {of.label!r}")
+        if of.transport and of.column and len(of.values) > 1 + len(turns(of.transport)):
+            self.fail(f"{at}.values", f"expected at most {1 + len(turns(of.transport))}: a look for each")
+        ignored = [] if of.column else ["values", "labels", "sorted", "ramp"]
+        ignored += ["labels", "sorted", "ramp"] if of.column and of.transport else []
+        ignored += ["look"] if of.transport or of.ramp or (of.column and isinstance(of.look, str)) else []
+        for key in ignored:
+            if getattr(of, key) != getattr(SeriesOf(), key):
+                self.fail(f"{at}.{key}", "it changes nothing here: expected no such key")
+
+    def within(self, value: int, most: int, at: str) -> None:
+        if not 0 <= value <= most:
+            self.fail(at, f"expected 0 to {most}, not {value}")
 
     def panel(self, panel: PanelOf, at: str) -> None:
         self.source(panel.rows, at)
@@ -88,6 +175,21 @@ class _Check:
         self.there(at, expression, panel.value, panel.condition)
         if bool(panel.over) == (panel.kind in {"ranked", "cdf", "ccdf"}):
             self.fail(at, f"{panel.kind} {'has no' if panel.over else 'needs'} 'over'")
+        self.there(f"{at}: caption", placeholders, panel.caption)
+        if panel.each and not panel.key:
+            self.fail(f"{at}: each", "the key 'key' is missing: expected a letter for each panel")
+
+    def figures(self) -> None:
+        """The figures that it lists are those that it draws, as a whole or panel by panel."""
+        listed = {one.rpartition(" ")[2]: one for one in self.experiment.figures}
+        of = self.experiment.figure
+        drawn = {figure.number + key: figure.number for figure in of for panel in figure.panel for key in panel.keys}
+        for one, figure in drawn.items():
+            if not {one, figure} & set(listed):
+                self.fail("figures", f"{one!r} is drawn, and not listed")
+        for one, name in listed.items():
+            if one not in {*drawn, *drawn.values()}:
+                self.fail("figures", f"{name!r} is listed, and not drawn", nearest(one, drawn))
 
     def claim(self, claim: Claim, at: str) -> None:
         if [one.key for one in self.experiment.claim].count(claim.key) > 1:
@@ -96,6 +198,16 @@ class _Check:
             self.fail(at, "expected either 'rows' and 'value' or 'function'")
         if not (bool(claim.compare) == bool(claim.above) == bool(claim.below)):
             self.fail(at, "'compare', 'above' and 'below' go together")
+        for key, number in (("paper", claim.paper), ("tolerance", claim.tolerance)):
+            if not math.isfinite(number) or (key == "tolerance" and number < 0):
+                self.fail(
+                    f"{at}: {key}", f"expected a number{' of 0 or more' if key == 'tolerance' else ''}, not {number}"
+                )
+        for key in ("filter", "condition", "compare", "rows", "value"):
+            if claim.function and getattr(claim, key):
+                self.fail(f"{at}: {key}", f"{claim.function} takes no such thing: expected 'with'")
+        if claim.with_ and not claim.function:
+            self.fail(f"{at}: with", "there is no 'function' that takes it")
         if claim.rows:
             self.source(claim.rows, at)
         if claim.function:
@@ -104,12 +216,20 @@ class _Check:
         if claim.explanation:
             self.known(claim.explanation, self.experiment.explanation, "explanations", at)
 
-    def explanations(self) -> None:
-        for name, explanation in self.experiment.explanation.items():
-            at = f"explanation.{name}"
-            for text in (explanation.text, *prose.notes(explanation.text, self.experiment)):
-                if typed := prose.typed(text):
-                    hint = "{claim:KEY}, {record:...}, {= EXPRESSION}, or {setting:...} for what is not measured"
-                    self.fail(at, f"the number {typed} is typed, expected a reference", hint)
-            if explanation.kind == "measured" and not explanation.experiments:
-                self.fail(at, "measured by which 'experiments' of ours?")
+    def prose(self) -> None:
+        texts = {"notes": self.experiment.notes}
+        texts |= {f"note.{name}": text for name, text in self.experiment.note.items()}
+        texts |= {f"explanation.{name}": one.text for name, one in self.experiment.explanation.items()}
+        for at, text in texts.items():
+            self.there(at, prose.syntax, text)
+            self.there(at, prose.commands, text)
+            if typed := prose.typed(text):
+                hint = "{claim:KEY}, {record:...}, {scenario:KEY}, {= EXPRESSION}, or {setting:...} for what others say"
+                self.fail(at, f"the number {typed} is typed, expected a reference", hint)
+            if (once := prose.once(text)) and not prose.commands(text):
+                self.fail(
+                    at, f"{once[0]} was measured once: by which command?", "`anabranch run scenarios/...` beside it"
+                )
+        for name, one in self.experiment.explanation.items():
+            if one.kind == "measured" and not one.experiments:
+                self.fail(f"explanation.{name}", "measured by which 'experiments' of ours?")

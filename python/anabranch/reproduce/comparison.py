@@ -41,6 +41,9 @@ WORDS: Mapping[Verdict, str] = {
 GOOD: frozenset[Verdict] = frozenset({"agrees", "holds", "within"})
 """Verdicts that need no explanation."""
 
+UNRECORDED = "(not recorded)"
+"""What stands in a text for a number that no record has."""
+
 RELATIONS = {"equals": "", "at most": "≤ ", "at least": "≥ "}
 
 
@@ -121,7 +124,7 @@ def rows(experiments: Sequence[Experiment], records: Mapping[str, Record]) -> li
         _row(experiment, claim, records[experiment.name], facts)
         for experiment in experiments
         if experiment.name in records
-        for claim in experiment.claims
+        for claim in experiment.claim
     ]
 
 
@@ -135,7 +138,7 @@ def _facts(experiments: Sequence[Experiment], records: Mapping[str, Record], roo
 
 def told(experiment: Experiment) -> str:
     """The decisions of an experiment where its paper is silent, with what they refer to."""
-    return _facts([experiment], {}).told(experiment.notes, experiment)
+    return _facts([experiment], {}).text(experiment.notes, experiment, missing=UNRECORDED)
 
 
 def _row(experiment: Experiment, claim: Claim, record: Record, facts: prose.Facts) -> Row:
@@ -152,7 +155,7 @@ def _row(experiment: Experiment, claim: Claim, record: Record, facts: prose.Fact
         quick=record.quick,
         seeds=len(measured.values) if measured and measured.values else len(record.seeds),
         alike=measured is not None and measured.alike,
-        explanation=facts.told(why.text, experiment) if why else "",
+        explanation=facts.text(why.text, experiment, missing=UNRECORDED) if why else "",
     )
 
 
@@ -183,7 +186,7 @@ def markdown(experiments: Sequence[Experiment], records: Mapping[str, Record]) -
     if decisions:
         lines += ["", "Decisions where the paper is silent:", ""]
         facts = _facts(experiments, records)
-        lines += [f"- `{one.name}`: {_flow(facts.told(one.notes, one))}" for one in decisions]
+        lines += [f"- `{one.name}`: {_flow(facts.text(one.notes, one, missing=UNRECORDED))}" for one in decisions]
     lines += _commits(experiments, records)
     waiting = [f"`{one.name}`" for one in experiments if one.name not in records]
     if waiting and table:
@@ -311,11 +314,7 @@ def problems(root: Path, experiments: Sequence[Experiment], records: Mapping[str
         record = records.get(experiment.name)
         if record is None:
             continue
-        known = {one.name for one in facts.experiments}
-        for name in _used(experiment):
-            unknown = set(experiment.explanation[name].experiments) - known
-            found += [f"{experiment.name}: explanation {name}: no experiment is called {one!r}" for one in unknown]
-        for text in (experiment.notes, *(experiment.explanation[name].text for name in _used(experiment))):
+        for text in (experiment.notes, *(why.text for why in experiment.explained.values())):
             try:
                 facts.text(text, experiment)
             except AnabranchError as error:
@@ -331,11 +330,6 @@ def problems(root: Path, experiments: Sequence[Experiment], records: Mapping[str
     return found
 
 
-def _used(experiment: Experiment) -> list[str]:
-    """Names of the explanations that claims of an experiment have."""
-    return list(dict.fromkeys(claim.explanation for claim in experiment.claims if claim.explanation))
-
-
 def remarks(root: Path, experiments: Sequence[Experiment], records: Mapping[str, Record]) -> list[str]:
     """List what to know of the records: those older than the model, claims of one seed, numbers that none holds."""
     found = []
@@ -348,9 +342,7 @@ def remarks(root: Path, experiments: Sequence[Experiment], records: Mapping[str,
         single = [key for key, measured in record.claims.items() if len(measured.values) == 1 and not one.calculate]
         if single:
             found.append(f"{one.name}: one seed: {', '.join(single)}")
-        found += [
-            f"{one.name}: explanation {name}: measured once, not recorded: {', '.join(once)}"
-            for name in _used(one)
-            if (once := prose.unrecorded(one.explanation[name].text))
-        ]
+        for name, why in one.explained.items():
+            if once := [*prose.once(why.text), *(["what a command shows"] if prose.commands(why.text) else [])]:
+                found.append(f"{one.name}: explanation {name}: measured once, not recorded: {', '.join(once)}")
     return found

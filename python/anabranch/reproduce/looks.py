@@ -7,7 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from anabranch.base import styles
-from anabranch.reproduce.rows import in_order, spaced
+from anabranch.errors import AnabranchError
+from anabranch.reproduce.model import quantity
+from anabranch.reproduce.rows import in_order
 from anabranch.showing.figures import Series
 
 if TYPE_CHECKING:
@@ -40,14 +42,16 @@ def series_of(of: SeriesOf, frame: pl.DataFrame) -> tuple[Series, ...]:
         values = of.values or [value for (value,) in in_order(frame, [of.column])]
         if of.transport:
             return tuple(
-                variant(of.transport, of.label.format(spaced(value)), {**of.filter, of.column: value}, turn=turn)
+                variant(
+                    of.transport, of.label.replace("{}", quantity(value)), {**of.filter, of.column: value}, turn=turn
+                )
                 for turn, value in enumerate(values)
             )
         made = values_of(of.column, sorted(values) if of.sorted else values, of.label or "{}", of.labels)
-        made = ramp(made) if of.ramp else apart(made, of.apart) if of.apart else made
+        made = ramp(made) if of.ramp else apart(made, of.look) if isinstance(of.look, int) else made
         return tuple(replace(one, where={**of.filter, **one.where}) for one in made)
     if of.transport:
-        return (variant(of.transport, of.label, of.filter, turn=of.turn, skip=of.apart),)
+        return (variant(of.transport, of.label, of.filter, turn=of.turn),)
     look = styles.SPARE[of.look] if isinstance(of.look, int) else styles.TRANSPORTS[str(of.look)]
     return (Series(of.label or look.label, of.filter, look),)
 
@@ -64,7 +68,7 @@ def transports(*names: str) -> tuple[Series, ...]:
     return tuple(Series(looks[name].label, {"transport": name}, looks[name]) for name in names)
 
 
-def variant(base: str, label: str, condition: Mapping[str, Any], *, turn: int = 1, skip: int = 0) -> Series:
+def variant(base: str, label: str, condition: Mapping[str, Any], *, turn: int = 1) -> Series:
     """A series that is a transport used in a certain way (daisy-chained, with read-ahead).
 
     Parameters
@@ -77,20 +81,30 @@ def variant(base: str, label: str, condition: Mapping[str, Any], *, turn: int = 
         Column to value.
     turn
         0: the transport's own look; 1 for the first variant, which has its colour and another dash; 2 for the second.
-    skip
-        Not that look, but the free one after so many: bars tell series apart by colour alone.
     """
     (plain,) = transports(base)
     label = label or plain.label
     made = replace(plain, label=label, where={**plain.where, **condition})
     if turn:
-        dashes = [dash for dash in ((8, 3), (2, 2), (10, 3, 2, 3), (5, 2)) if dash != plain.style.dash]
-        markers = [
-            mark for mark in ("triangle-down", "diamond", "cross", "triangle-left") if mark != plain.style.marker
-        ]
-        style = styles.Style(label, plain.style.colour, dashes[turn - 1], markers[turn - 1])
-        made = replace(made, style=style)
-    return apart([made], skip)[0] if skip else made
+        free = turns(base)
+        if turn > len(free):
+            raise AnabranchError(f"{label}: {plain.label} has looks for {len(free)} ways of using it, not for {turn}")
+        made = replace(made, style=styles.Style(label, plain.style.colour, *free[turn - 1]))
+    return made
+
+
+def turns(base: str) -> list[tuple[tuple[int, ...], str]]:
+    """Dashes and markers for ways of using a transport, each other than its own.
+
+    Examples
+    --------
+    >>> len(turns("scdp")), len(turns("ndp")), turns("ndp")[0]
+    (4, 3, ((2, 2), 'triangle-down'))
+    """
+    (plain,) = transports(base)
+    dashes = [dash for dash in ((8, 3), (2, 2), (10, 3, 2, 3), (5, 2)) if dash != plain.style.dash]
+    markers = [mark for mark in ("triangle-down", "diamond", "cross", "triangle-left") if mark != plain.style.marker]
+    return list(zip(dashes, markers, strict=False))
 
 
 def values_of(
@@ -114,7 +128,7 @@ def values_of(
     >>> [series.label for series in values_of("load", [0.5, 0.6], "load {}")]
     ['load 0.5', 'load 0.6']
     """
-    names = [(labels or {}).get(str(value)) or label.format(spaced(value)) for value in values]
+    names = [(labels or {}).get(str(value)) or label.replace("{}", quantity(value)) for value in values]
     looks = styles.assign(names) if len(names) <= len(styles.SPARE) else _wheel(names)
     return tuple(Series(text, {column: value}, looks[text]) for text, value in zip(names, values, strict=True))
 

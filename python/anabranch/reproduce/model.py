@@ -6,15 +6,21 @@ rows and numbers of results, `anabranch.reproduce.drawing` figures, `anabranch.r
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from anabranch.errors import AnabranchError
 from anabranch.reproduce.claims import Claim  # noqa: TC001 - as above
+from anabranch.reproduce.schema import load, nearest
 from anabranch.showing.figures import Axis, published
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from anabranch.results.manifest import Manifest, RunEntry
 
 Filter = Mapping[str, object]
@@ -48,7 +54,6 @@ class SeriesOf:
     labels: Mapping[str, str] = field(default_factory=dict)
     sorted: bool = False
     look: str | int | None = None
-    apart: int = 0
     ramp: bool = False
 
 
@@ -73,6 +78,11 @@ class PanelOf:
     each: tuple[str, ...] = ()
     sorted: bool = False
     seed: Literal["", "first"] = ""
+
+    @property
+    def keys(self) -> Sequence[str]:
+        """Its letter, or those of the panels that it stands for."""
+        return self.key if self.each else (self.key,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +119,12 @@ class Shared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paper(Shared):
-    """A paper whose evaluation is reproduced: its place among them, its short name, and its reference."""
+    """A paper whose evaluation is reproduced: its place, short name and reference, and panels that figures name."""
 
     order: float
     short: str
     reference: str
+    panels: Mapping[str, tuple[Mapping[str, object], ...]] = field(default_factory=dict)
     name: str = field(default="", metadata={"derived": True})
 
 
@@ -147,9 +158,9 @@ class Experiment(Shared):
         return tuple(run for run in manifest.incomplete if not (self.open_ended and run.status == "time_limit"))
 
     @property
-    def claims(self) -> tuple[Claim, ...]:
-        """The numbers that the paper states."""
-        return self.claim
+    def explained(self) -> dict[str, Explanation]:
+        """The explanations that its claims have."""
+        return {one.explanation: self.explanation[one.explanation] for one in self.claim if one.explanation}
 
     @property
     def paper(self) -> str:
@@ -165,3 +176,72 @@ class Experiment(Shared):
     def file(self) -> str:
         """Its scenario file, relative to the repository; empty if it is a calculation."""
         return "" if self.calculate else f"scenarios/{self.name}/{self.name.partition('/')[2]}.toml"
+
+    @property
+    def scenario(self) -> dict[str, Any]:
+        """What its scenario says; nothing if it is a calculation."""
+        if self.folder is None or self.calculate:
+            return {}
+        file = self.folder / f"{self.folder.name}.toml"
+        return _read(file, file.stat().st_mtime_ns if file.is_file() else 0)
+
+    def setting(self, key: str) -> Any:  # noqa: ANN401 - text, number, list or table
+        """What its scenario says: ``fabric.rate``, ``workload.NAME.sessions``, ``controller.0.upper``.
+
+        Raises
+        ------
+        AnabranchError
+            If the scenario does not have the key; the hint names the nearest.
+        """
+        value: Any = self.scenario
+        for part in key.split("."):
+            if isinstance(value, list):
+                named = {str(one["name"]): one for one in value if isinstance(one, dict) and "name" in one}
+                value = {str(place): one for place, one in enumerate(value)} | named
+            if not isinstance(value, dict) or part not in value:
+                known = list(value) if isinstance(value, dict) else []
+                raise AnabranchError(
+                    f"{self.file or 'a calculation, without scenario,'} has no key {key!r}", hint=nearest(part, known)
+                )
+            value = value[part]
+        return value
+
+    def swept(self) -> dict[str, list[Any]]:
+        """The keys that its scenario sweeps, with their values."""
+        columns: dict[str, list[Any]] = {}
+        try:
+            for keys, values in self.scenario.get("sweep", {}).items():
+                names = [key.strip() for key in keys.split(",")]
+                rows = values if len(names) > 1 else [[value] for value in values]
+                columns |= {name: [row[place] for row in rows] for place, name in enumerate(names)}
+        except (AttributeError, IndexError, KeyError, TypeError) as error:
+            raise AnabranchError(f"{self.file}: sweep: expected keys with lists of values") from error
+        return columns
+
+    def values(self, key: str) -> dict[str, Any]:
+        """What its scenario sweeps for a key, or the one value that it has: as people write it, and as it is.
+
+        Raises
+        ------
+        AnabranchError
+            If the scenario does not have the key.
+        """
+        swept = self.swept()
+        return {quantity(value): value for value in (swept[key] if key in swept else [self.setting(key)])}
+
+
+def quantity(value: object) -> str:
+    """Write a value of a scenario as people do.
+
+    Examples
+    --------
+    >>> quantity("70KB"), quantity("10us"), quantity("20 packets"), quantity("unlimited"), quantity(0.8)
+    ('70 KB', '10 µs', '20 packets', 'unlimited', '0.8')
+    """
+    found = re.fullmatch(r"([\d.]+)\s*([A-Za-z]+)", str(value))
+    return f"{found[1]} {'µs' if found[2] == 'us' else found[2]}" if found else str(value)
+
+
+@cache
+def _read(file: Path, changed: int) -> dict[str, Any]:  # noqa: ARG001 - read again when the file is another
+    return load(file)

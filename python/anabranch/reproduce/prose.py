@@ -1,11 +1,12 @@
 """Prose whose numbers are references, so that they follow what was recorded.
 
 In braces stand ``claim:KEY`` (our number), ``paper:KEY`` (the paper's), ``record:FIGURE/PANEL:SERIES@X`` (a point of a
-recorded figure), ``scenario:KEY`` (a setting), each with ``EXPERIMENT#`` before it if it is another one's, and ``=``
-with an arithmetic expression of such references, ``exp(-3 * 6000 / 175)`` or ``100 * claim("a") / paper("a")``. A
-format may follow: ``{claim:KEY|.2f}``. Two kinds are shown as they stand: ``setting:TEXT`` for what a paper or a
-scenario says in words, and ``once:TEXT`` for what was measured by the command in the text and not recorded.
-``note:NAME`` and ``explanation:NAME`` are texts of the same file or its paper's.
+recorded figure), ``scenario:KEY`` (a setting) and ``scenario:KEY=VALUE`` (one of those that it sweeps), each with
+``EXPERIMENT#`` before it if it is another one's, and ``=`` with an arithmetic expression of such references, ``exp(-3 *
+6000 / 175)`` or ``100 * claim("a") / paper("a")``. A format may follow: ``{claim:KEY|.2f}``. Two kinds are shown as
+they stand: ``setting:NUMBER`` for what a paper or another source says and no scenario does, and ``once:NUMBER`` for
+what was measured by a command in the text and not recorded. ``note:NAME`` and ``explanation:NAME`` are texts of the
+same file or its paper's.
 """
 
 from __future__ import annotations
@@ -14,26 +15,30 @@ import ast
 import math
 import operator
 import re
-import tomllib
+import shlex
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anabranch.base import bundle, units
 from anabranch.errors import AnabranchError
 from anabranch.reproduce import record
+from anabranch.reproduce.model import quantity
 from anabranch.reproduce.schema import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from anabranch.reproduce.claims import Claim
     from anabranch.reproduce.model import Experiment
     from anabranch.reproduce.record import Record
 
 REFERENCE = re.compile(r"\{(=|[a-z]+:)\s*([^{}|]*)(?:\|([^{}]*))?\}")
 PLACE = r"(?:§|Figs?\.|Figures?|Tables?|Theorems?|Lemmas?|Rows?|rows?|chapters?|levels?|RFC|Table)"
 NAME = re.compile(
-    rf"`[^`]*`|{PLACE}\s?[\dIVX][\w.-]*(?:(?:,| and| to|, and)\s§?\d[\w.-]*)*|\(\d+\.\d+\)|\b\d+th\b|[A-Za-z]\w*\d\w*"
+    rf"`[^`]*`|{PLACE}\s?[\dIVX][\w.-]*(?:(?:,| and| to|, and)\s§?\d[\w.-]*)*|"
+    r"\(\d+\.\d+\)|\b\d+th\b|[A-Z]\w*\(\d+(?:, \d+)*\)|\b[a-z]+-\d+\b|[A-Za-z]\w*\d\w*"
 )
 """Digits that are no numbers: code, places in a paper, ordinals, names."""
 OPERATORS: Mapping[type[ast.AST], Callable[..., float]] = {
@@ -43,8 +48,19 @@ OPERATORS: Mapping[type[ast.AST], Callable[..., float]] = {
     ast.Div: operator.truediv,
     ast.USub: operator.neg,
 }
+NUMBERS = ("claim", "paper", "record", "scenario")
+SHOWN = ("setting", "once")
+TEXTS = (*SHOWN, "note", "explanation")
+"""Kinds of references: to numbers, which may have a format, to numbers that stand in them, and to texts."""
+QUANTITY = re.compile(r"\d[\d.]*(?: ?[A-Za-zµ][A-Za-z/]*)?")
 DEPTH = 8
 """Texts within texts."""
+LENGTH = 20_000
+"""Most characters of a text and all that it includes."""
+EXPRESSION = 1_000
+"""Most characters of an expression."""
+FORMAT = re.compile(r"[ ,+]?\d{0,2}(\.\d{1,2})?[dfgeE%]?")
+"""Formats of numbers: they cannot make a long text."""
 FUNCTIONS: Mapping[str, Callable[..., float]] = {
     "exp": math.exp,
     "ceil": math.ceil,
@@ -66,91 +82,261 @@ def typed(text: str) -> str:
     return found[0] if found else ""
 
 
-def unrecorded(text: str) -> list[str]:
-    """What a text rests on that no record holds: numbers measured once, and a command in place of a record."""
-    once = [match[2].strip() for match in REFERENCE.finditer(text) if match[1] == "once:"]
-    return [*once, *(["what a command shows"] if "`anabranch run " in " ".join(text.split()) else [])]
+def formatted(value: object, form: str) -> str:
+    """Write a number as a format says.
+
+    Raises
+    ------
+    AnabranchError
+        If the format is none of `FORMAT`, or the number none.
+
+    Examples
+    --------
+    >>> formatted(2.25, ".1f"), formatted("10Gbps", "")
+    ('2.2', '10 Gbps')
+    """
+    if not FORMAT.fullmatch(form):
+        raise AnabranchError(f"{form!r} is no format of a number", hint="such as .2f, ,d or .3g")
+    if isinstance(value, str):
+        return quantity(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise AnabranchError(f"expected a number, not {str(value)[:40]}")
+    try:
+        return format(value, form) if form else units.digits(value)
+    except ValueError as error:
+        raise AnabranchError(f"{form!r} does not fit {value}: {error}") from error
 
 
-def notes(text: str, experiment: Experiment) -> list[str]:
-    """The notes that a text includes."""
-    return [
-        _known(experiment.note, match[2].strip(), "note") for match in REFERENCE.finditer(text) if match[1] == "note:"
-    ]
+class NotRecorded(AnabranchError):  # noqa: N818 - a state, not a mistake
+    """A number that will be there when its experiment is recorded."""
+
+
+def parts(match: re.Match[str]) -> tuple[str, str, str]:
+    """Kind, target and format of a reference."""
+    return match[1].rstrip(":"), " ".join(match[2].split()), match[3] or ""
+
+
+@cache
+def syntax(text: str) -> None:
+    """Check what a text says in braces as far as the text alone tells: kinds, formats, arithmetic.
+
+    Raises
+    ------
+    AnabranchError
+        If something in braces is no reference.
+    """
+    if wrong := re.search(r".{0,20}[{}].{0,20}", REFERENCE.sub("", text)):
+        raise AnabranchError(f"{wrong[0].strip()!r} is no reference", hint="{KIND:KEY}, or {= EXPRESSION}")
+    for match in REFERENCE.finditer(text):
+        kind, target, form = parts(match)
+        try:
+            _known(dict.fromkeys([*NUMBERS, *TEXTS, "="]), kind, "reference")
+            if kind in SHOWN:
+                _one(target)
+            if kind not in TEXTS:
+                formatted("", form)
+            if kind == "=":
+                calls(parsed(target))
+        except AnabranchError as error:
+            raise AnabranchError(f"{match[0]}: {error.message}", hint=error.hint) from error
+
+
+def _one(text: str) -> None:
+    if not QUANTITY.fullmatch(text):
+        raise AnabranchError("expected one number, with its unit if it has one")
+
+
+def parsed(text: str) -> ast.expr:
+    """Read arithmetic.
+
+    Raises
+    ------
+    AnabranchError
+        If it is none.
+    """
+    if len(text) > EXPRESSION:
+        raise AnabranchError(f"expected at most {EXPRESSION} characters of arithmetic")
+    try:
+        return ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise AnabranchError(f"not arithmetic: {error}") from error
+
+
+def calls(node: ast.expr) -> list[tuple[str, str]]:
+    """The references in an expression: kind and what it refers to.
+
+    Raises
+    ------
+    AnabranchError
+        If something in it is no arithmetic.
+
+    Examples
+    --------
+    >>> calls(parsed('1 + max(claim("a"), 2)'))
+    [('claim', 'a')]
+    """
+    if isinstance(node, ast.Constant):
+        raise AnabranchError("a number alone is no arithmetic", hint="{setting:NUMBER}, or a reference")
+    found, nodes = [], [node]
+    while nodes:
+        match nodes.pop():
+            case ast.Constant(value) if type(value) in {int, float}:
+                pass
+            case ast.BinOp(left, of, right) if type(of) in OPERATORS:
+                nodes += [left, right]
+            case ast.UnaryOp(of, operand) if type(of) in OPERATORS:
+                nodes.append(operand)
+            case ast.Call(ast.Name(kind), [ast.Constant(str(target))], []) if kind in {*NUMBERS, "once"}:
+                found.append((kind, target))
+            case ast.Call(ast.Name(name), arguments, []) if name in FUNCTIONS:
+                nodes += arguments
+            case _:
+                raise AnabranchError("not arithmetic", hint=f"numbers, + - * /, references, and {', '.join(FUNCTIONS)}")
+    return found
+
+
+COMMAND = re.compile(r"`anabranch run (\S[^`]*)`")
+
+
+def once(text: str) -> list[str]:
+    """The numbers in a text that were measured and not recorded."""
+    found = [parts(match)[:2] for match in REFERENCE.finditer(text)]
+    found += [one for kind, target in found if kind == "=" for one in calls(parsed(target))]
+    return list(dict.fromkeys(target for kind, target in found if kind == "once"))
+
+
+def commands(text: str) -> list[list[str]]:
+    """The commands in a text that measure something: file and settings.
+
+    Raises
+    ------
+    AnabranchError
+        If a quotation mark is missing.
+
+    Examples
+    --------
+    >>> commands("It is less (`anabranch run scenarios/a/b/b.toml fabric.k=4 switch.buffer='20 packets'`).")
+    [['scenarios/a/b/b.toml', 'fabric.k=4', 'switch.buffer=20 packets']]
+    """
+    try:
+        return [shlex.split(found) for found in COMMAND.findall(" ".join(text.split()))]
+    except ValueError as error:
+        raise AnabranchError(f"anabranch run: {error}") from error
 
 
 @dataclass(slots=True)
 class Facts:
-    """What references refer to: the experiments and their records below a repository, or in the package."""
+    """What references refer to.
+
+    Attributes
+    ----------
+    experiments
+        All that can be named.
+    root
+        The repository below which their records are; None: those of the package.
+    read
+        Records that were read, by experiment.
+    recorded
+        Whether to look into records: otherwise all counts as not recorded.
+    """
 
     experiments: Sequence[Experiment]
     root: Path | None = None
     read: dict[str, Record | None] = field(default_factory=dict)
+    recorded: bool = True
 
-    def text(self, text: str, experiment: Experiment, depth: int = 0) -> str:
-        """Put what they refer to in the place of references.
+    def text(self, text: str, experiment: Experiment, *, missing: str | None = None) -> str:
+        """Put what they refer to in the place of references, and `missing` in that of what is not recorded.
 
         Raises
         ------
         AnabranchError
-            If one refers to nothing.
+            If one refers to nothing, or to what is not recorded and nothing stands in for it.
         """
+        left = LENGTH
 
-        def value(match: re.Match[str]) -> str:
-            kind, target, form = match[1].rstrip(":"), " ".join(match[2].split()), match[3]
-            if kind in {"setting", "once"}:
-                return target
-            if kind in {"note", "explanation"}:
-                return self.text(_included(kind, target, experiment, depth), experiment, depth + 1)
-            try:
-                found = self._evaluate(target, experiment) if kind == "=" else self._value(kind, target, experiment)
-                return found if isinstance(found, str) else format(found, form) if form else units.digits(found)
-            except AnabranchError as error:
-                raise AnabranchError(f"{experiment.name}: {match[0]}: {error.message}", hint=error.hint) from error
-            except (TypeError, ValueError) as error:
-                raise AnabranchError(f"{experiment.name}: {match[0]}: {error}") from error
+        def filled(text: str, depth: int) -> str:
+            nonlocal left
+            left -= len(text)
+            if left < 0:
+                raise AnabranchError(f"{text[:40]}...: expected at most {LENGTH} characters in all")
+            syntax(text)
 
-        return REFERENCE.sub(value, text)
+            def shown(match: re.Match[str]) -> str:
+                kind, target, form = parts(match)
+                if kind in {"note", "explanation"}:
+                    if depth == DEPTH:
+                        raise AnabranchError(f"{match[0]} includes itself")
+                    found = _known(getattr(experiment, kind), target, kind)
+                    return filled(found if kind == "note" else found.text, depth + 1)
+                try:
+                    return self._shown(kind, target, form, experiment)
+                except AnabranchError as error:
+                    if missing is not None and isinstance(error, NotRecorded):
+                        return missing
+                    raise type(error)(f"{match[0]}: {error.message}", hint=error.hint) from error
 
-    def told(self, text: str, experiment: Experiment) -> str:
-        """The same for a reader, where what is not recorded is said to be so."""
+            return REFERENCE.sub(shown, text)
 
-        def part(match: re.Match[str]) -> str:
-            try:
-                return self.text(match[0], experiment)
-            except AnabranchError:
-                return "(not recorded)"
+        try:
+            return filled(text, 0)
+        except AnabranchError as error:
+            raise type(error)(f"{experiment.name}: {error.message}", hint=error.hint) from error
 
-        return REFERENCE.sub(part, text)
+    def _shown(self, kind: str, target: str, form: str, experiment: Experiment) -> str:
+        if kind in SHOWN:
+            return target
+        if kind == "=":
+            return formatted(self._evaluate(target, experiment), form)
+        found = self._value(kind, target, experiment)
+        as_written = kind == "scenario" and not form and type(found) is not bool
+        return formatted(quantity(found) if as_written else found, form)
 
     def record(self, name: str) -> Record:
         """The record of an experiment."""
-        if name not in self.read:
+        if self.recorded and name not in self.read:
             file = bundle.locate(record.path(Path(), name)) if self.root is None else record.path(self.root, name)
             self.read[name] = record.read(file) if file else None
-        found = self.read[name]
+        found = self.read.get(name) if self.recorded else None
         if found is None:
-            raise AnabranchError(f"{name} is not recorded")
+            raise NotRecorded(f"{name} is not recorded")
         return found
 
     def _value(self, kind: str, target: str, experiment: Experiment) -> Any:  # noqa: ANN401 - a number, a text, a list
-        name, _, target = target.rpartition("#")
-        of = _known({one.name: one for one in self.experiments}, name, "experiment") if name else experiment
-        if kind in {"claim", "paper"}:
-            claim = _known({one.key: one for one in of.claims}, target, "claim")
+        if kind == "once":
+            return float(target)
+        of, target, claim = self._there(kind, target, experiment)
+        if claim is not None:
             if kind == "paper":
                 return claim.paper
             measured = self.record(of.name).claims.get(claim.key)
             if measured is None or measured.mean is None:
-                raise AnabranchError(f"{of.name} has not measured {target}")
+                raise NotRecorded(f"{of.name} has not measured {target}")
             return measured.mean
+        return self._point(target, self.record(of.name)) if kind == "record" else self._setting(target, of)
+
+    @staticmethod
+    def _setting(target: str, of: Experiment) -> Any:  # noqa: ANN401 - a number or a text
+        key, given, value = target.partition("=")
+        if given:
+            return _known(of.values(key), value, f"value of {key}")
+        if key in (swept := of.swept()):
+            raise AnabranchError(f"it is swept: {key}", hint=f"one of its values, {key}={quantity(swept[key][0])}")
+        return of.setting(key)
+
+    def _there(self, kind: str, target: str, experiment: Experiment) -> tuple[Experiment, str, Claim | None]:
+        """The experiment that a reference is to, the key in it, and the claim if it is one's."""
+        name, _, target = target.rpartition("#")
+        of: Experiment = _known({one.name: one for one in self.experiments}, name, "experiment") if name else experiment
         if kind == "record":
-            return self._point(target, self.record(of.name))
+            number, _, key = target.partition(":")[0].partition("/")
+            figure = _known({one.number: one for one in of.figure}, number, "figure")
+            _known(dict.fromkeys(one for panel in figure.panel for one in panel.keys), key, f"panel of figure {number}")
         if kind == "scenario":
-            return _setting(of, target)
-        raise AnabranchError(
-            f"no reference is called {kind!r}", hint=nearest(kind, ["claim", "paper", "record", "scenario"])
-        )
+            self._setting(target, of)
+        if kind not in {"claim", "paper"}:
+            return of, target, None
+        return of, target, _known({one.key: one for one in of.claim}, target, "claim")
 
     @staticmethod
     def _point(target: str, kept: Record) -> Any:  # noqa: ANN401 - a number or a list
@@ -168,50 +354,28 @@ class Facts:
     def _evaluate(self, text: str, experiment: Experiment) -> Any:  # noqa: ANN401 - a number
         def value(node: ast.AST) -> Any:  # noqa: ANN401 - as above
             match node:
-                case ast.Expression(body):
-                    return value(body)
-                case ast.Constant(int() | float() as constant):
+                case ast.Constant(constant):
                     return constant
-                case ast.BinOp(left, of, right) if type(of) in OPERATORS:
+                case ast.BinOp(left, of, right):
                     return OPERATORS[type(of)](float(value(left)), float(value(right)))
-                case ast.UnaryOp(of, operand) if type(of) in OPERATORS:
+                case ast.UnaryOp(of, operand):
                     return OPERATORS[type(of)](float(value(operand)))
-                case ast.Call(
-                    ast.Name("claim" | "paper" | "record" | "scenario" as kind), [ast.Constant(str(target))], []
-                ):
+                case ast.Call(ast.Name(kind), [ast.Constant(str(target))]):
                     return self._value(kind, target, experiment)
-                case ast.Call(ast.Name(name), arguments, []) if name in FUNCTIONS:
+                case ast.Call(ast.Name(name), arguments):
                     return FUNCTIONS[name](*map(value, arguments))
-            raise AnabranchError("not arithmetic", hint=f"numbers, + - * /, references, and {', '.join(FUNCTIONS)}")
+            raise AnabranchError("not arithmetic")
 
+        tree = parsed(text)
+        for kind, target in calls(tree):
+            self._there(kind, target, experiment)
         try:
-            return float(value(ast.parse(text, mode="eval")))
-        except (SyntaxError, TypeError, ValueError, ArithmeticError) as error:
+            return float(value(tree))
+        except (TypeError, ValueError, ArithmeticError, RecursionError) as error:
             raise AnabranchError(f"not arithmetic: {error}") from error
-
-
-def _included(kind: str, name: str, experiment: Experiment, depth: int) -> str:
-    """A text that another includes."""
-    if depth > DEPTH:
-        raise AnabranchError(f"{experiment.name}: {{{kind}:{name}}} includes itself")
-    if kind == "note":
-        return str(_known(experiment.note, name, kind))
-    return str(_known(experiment.explanation, name, kind).text)
 
 
 def _known(of: Mapping[str, Any], name: str, what: str) -> Any:  # noqa: ANN401 - what the mapping holds
     if name not in of:
         raise AnabranchError(f"no {what} is called {name!r}", hint=nearest(name, of))
     return of[name]
-
-
-def _setting(of: Experiment, key: str) -> Any:  # noqa: ANN401 - text or number
-    file = bundle.find(of.file)
-    value: Any = tomllib.loads(file.read_text(encoding="utf-8"))
-    for part in key.split("."):
-        if isinstance(value, list):
-            value = {one.get("name"): one for one in value}
-        if not isinstance(value, dict) or part not in value:
-            raise AnabranchError(f"{file} has no key {key!r}")
-        value = value[part]
-    return value

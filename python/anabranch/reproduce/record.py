@@ -131,7 +131,7 @@ def make(source: Source, figures: Sequence[Figure], *, quick: bool) -> Record:
         scenario=fingerprint(experiment, manifest.scenario_toml, quick=quick),
         version=manifest.version,
         incomplete=len(experiment.incomplete(manifest)),
-        claims={claim.key: measure(source.measure(claim), source.results) for claim in experiment.claims},
+        claims={claim.key: measure(source.measure(claim), source.results) for claim in experiment.claim},
         model=None if experiment.calculate else int(core.identity()["model"]),
         figures=[{"figure": figure.number, "panels": [_panel(panel) for panel in figure.panels]} for figure in figures],
     )

@@ -39,6 +39,8 @@ def load(root: Path) -> tuple[tuple[Paper, ...], tuple[Experiment, ...]]:
     for shared, folder in found:
         own = [experiment(file, shared) for file in folder.glob(f"*/{EXPERIMENT}")]
         experiments += sorted(own, key=lambda one: (one.order, one.name))
+    for one in experiments:
+        check.references(one, experiments)
     return tuple(shared for shared, _ in found), tuple(experiments)
 
 
@@ -50,7 +52,7 @@ def paper(file: Path) -> Paper:
 
 def experiment(file: Path, shared: Paper) -> Experiment:
     """Read an ``experiment.toml``; what its paper shares is its own then."""
-    made: Experiment = schema.parse(Experiment, expanded(schema.load(file), str(file)), str(file))
+    made: Experiment = schema.parse(Experiment, expanded(schema.load(file), str(file), shared.panels), str(file))
     both: dict[str, Any] = {}
     for one in fields(Shared):
         mine, theirs = getattr(made, one.name), getattr(shared, one.name)

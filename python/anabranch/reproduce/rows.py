@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -129,13 +129,20 @@ class Source:
     experiment: Experiment
     results: Tables
     made: dict[str, pl.DataFrame] = field(default_factory=dict)
+    making: list[str] = field(default_factory=list)
 
     def rows(self, name: str) -> pl.DataFrame:
         """Rows by name: a definition, a table of the results, or what a calculation made."""
         defined = self.experiment.rows
         if name not in self.made:
-            with located(f"{self.experiment.name}: rows.{name}"):
-                self.made[name] = self._define(defined[name]) if name in defined else self._table(name)
+            if name in self.making:
+                raise AnabranchError(f"{self.experiment.name}: rows.{name} come from themselves: {self.making}")
+            self.making.append(name)
+            try:
+                with located(f"{self.experiment.name}: rows.{name}"):
+                    self.made[name] = self._define(defined[name]) if name in defined else self._table(name)
+            finally:
+                self.making.pop()
         return self.made[name]
 
     def _table(self, name: str) -> pl.DataFrame:
@@ -160,9 +167,21 @@ class Source:
         if not rows.by:
             return frame
         values = [expression(text).alias(column) for column, text in rows.values.items()]
-        # Keys of the scenario are columns only where they are swept.
-        by = [column for column in rows.by if "." not in column or column in frame.columns]
+        by = [column for column in rows.by if column in frame.columns or not self._fixed(column, frame)]
         return frame.group_by(by, maintain_order=True).agg(values)
+
+    def _fixed(self, column: str, frame: pl.DataFrame) -> bool:
+        """Whether a column that rows lack is a key of the scenario that it does not sweep: the same in all of them."""
+        if "." not in column:
+            return False  # Polars says so
+        if column not in self.experiment.swept():
+            with suppress(AnabranchError):
+                self.experiment.setting(column)
+                return True
+        raise AnabranchError(
+            f"{self.experiment.name}: rows.{self.making[-1]}: no column {column!r}, nor a key that the scenario fixes",
+            hint=nearest(column, [*frame.columns, *sorted(self.experiment.swept())]),
+        )
 
     def _labels(self, column: str, labels: Mapping[str, Mapping[str, object]] | str) -> Mapping[str, Any]:
         """Labels of a column; those that other rows have, by their name."""
@@ -204,15 +223,3 @@ def in_order(frame: pl.DataFrame, columns: Sequence[str]) -> list[tuple[Any, ...
     [('1MB',), ('4MB',)]
     """
     return frame.select(columns).unique(maintain_order=True).rows()
-
-
-def spaced(quantity: object) -> str:
-    """Write a quantity of a scenario as people do.
-
-    Examples
-    --------
-    >>> spaced("70KB"), spaced("10Gbps"), spaced("20 packets"), spaced("unlimited"), spaced(3)
-    ('70 KB', '10 Gbps', '20 packets', 'unlimited', '3')
-    """
-    found = re.fullmatch(r"([\d.]+)\s*([A-Za-z]+)", str(quantity))
-    return f"{found[1]} {found[2]}" if found else str(quantity)

@@ -227,7 +227,7 @@ def finish(job: Job, results: Tables) -> Outcome:
             hint=f"`{shlex.join(job.command())}` runs them",
         )
     source = Source(job.experiment, results)
-    drawn = draw(source)
+    drawn = draw(source, quick=job.quick)
     for figure in drawn:
         figures.write(job.folder / "figures", figure)
     made = record.make(source, drawn, quick=job.quick)
