@@ -44,9 +44,6 @@ LATE_RECEIVER = (
 )
 """Without `ready`, so that the lab does not wait for it. A shell, unlike the lab, does not know where `scdp` is."""
 
-LINK_PACE = ("transport.scdp.pull_pacing=link",)
-"""Pulls wait for the host's queue, instead of leaving at the pace of arrivals."""
-
 EXPERIMENTS = (
     Experiment(
         worlds_page.SLOW_LINKS,
@@ -58,18 +55,11 @@ EXPERIMENTS = (
     ),
     Experiment(
         worlds_page.LONGER,
-        ("unicast",),
+        ("unicast", "group"),
         ("no loss",),
         lab=(("100Mbps", "10Mbps"), ('"4MB"', '"1200kB"')),
         fabric=(("100Mbps", "10Mbps"),),
         settings=("workload.0.sizes.size=1200KB",),
-    ),
-    Experiment(
-        worlds_page.SHORT_DELAY,
-        ("group",),
-        ("no loss",),
-        lab=(('"1ms"', '"100us"'),),
-        fabric=(("1ms", "100us"),),
     ),
     Experiment(
         worlds_page.LONG_QUEUE,
@@ -87,18 +77,6 @@ EXPERIMENTS = (
             ("[[step]]", LATE_RECEIVER),
         ),
         simulated=False,
-    ),
-    Experiment(
-        worlds_page.FASTER_PULLS,
-        ("unicast", "group", "fetch"),
-        ("trimming",),
-        settings=(*LINK_PACE, f"host.pull_pace={1 / 0.95}"),
-    ),
-    Experiment(
-        worlds_page.UNPACED,
-        ("unicast", "group", "fetch"),
-        ("short queue",),
-        settings=(*LINK_PACE, "host.pull_pace=10.0"),
     ),
 )
 

@@ -14,10 +14,7 @@ TOLERANCE = 0.15
 
 SLOW_LINKS = "links of 10 Mbit/s, 400 kB"
 LONGER = "links of 10 Mbit/s, 1.2 MB"
-SHORT_DELAY = "delay 0.1 ms"
 LONG_QUEUE = "queues of 300 kB"
-FASTER_PULLS = "simulated pulls 5 % faster"
-UNPACED = "simulated pulls without pace"
 LATE = "one receiver starts late"
 
 SLOW = 1.3
@@ -132,37 +129,29 @@ def _span(ratios: Sequence[float]) -> str:
     return f"{min(ratios):.2f} to {max(ratios):.2f}"
 
 
-def _numbers(record: Record) -> dict[str, float | str]:
+def _numbers(record: Record) -> dict[str, str]:
     """What the texts of the causes say, but for copies."""
-    fewer = {
-        changed: record.of("one to one", "no loss", "simulated", changed).median("pulls")
-        - record.of("one to one", "no loss", "real", changed).median("pulls")
-        for changed in (SLOW_LINKS, LONGER)
-    }
 
-    def symbols(condition: str, real: str, simulated: str) -> str:
-        """The ratios of all transfers, with these changes."""
-        pairs = [
-            (record.of(one.name, condition, "real", real), record.of(one.name, condition, "simulated", simulated))
-            for one in TRANSFERS
+    def pulls(transfer: str, world: str, changed: str) -> float:
+        return record.of(transfer, "no loss", world, changed).median("pulls")
+
+    def growth(transfer: str) -> str:
+        """Pull datagrams of the first 400 kB and of what follows."""
+        first = [pulls(transfer, world, SLOW_LINKS) for world in ("real", "simulated")]
+        rest = [pulls(transfer, world, LONGER) - pulls(transfer, world, SLOW_LINKS) for world in ("real", "simulated")]
+        return f"{first[0] / first[1]:.2f} and then {rest[0] / rest[1]:.2f}"
+
+    long = {
+        metric: [
+            record.ratio(one.name, c, metric, LONG_QUEUE) for one in TRANSFERS for c in ("trimming", "short queue")
         ]
-        return _span([a.median("symbols") / b.median("symbols") for a, b in pairs])
-
-    long = [record.ratio(one.name, c, "seconds", LONG_QUEUE) for one in TRANSFERS for c in ("trimming", "short queue")]
+        for metric in ("symbols", "seconds")
+    }
     return {
-        "batches": record.ratio("one to three", "no loss", "pulls"),
-        "batches_slow": record.ratio("one to three", "no loss", "pulls", SLOW_LINKS),
-        "growth_short": fewer[SLOW_LINKS],
-        "growth_rest": fewer[LONGER] - fewer[SLOW_LINKS],
-        "window": record.ratio("one to three", "no loss", "seconds"),
-        "window_short": record.ratio("one to three", "no loss", "seconds", SHORT_DELAY),
-        "trimming": symbols("trimming", "", ""),
-        "trimming_faster": symbols("trimming", "", FASTER_PULLS),
-        "trimming_long": symbols("trimming", LONG_QUEUE, LONG_QUEUE),
-        "short": symbols("short queue", "", ""),
-        "short_unpaced": symbols("short queue", "", UNPACED),
-        "short_long": symbols("short queue", LONG_QUEUE, LONG_QUEUE),
-        "seconds_long": _span(long),
+        "growth_unicast": growth("one to one"),
+        "growth_group": growth("one to three"),
+        "symbols_long": _span(long["symbols"]),
+        "seconds_long": _span(long["seconds"]),
     }
 
 
@@ -239,7 +228,9 @@ def page(record: Record) -> str:
     ratios = [record.ratio(*cell) for cell in _cells()]
     found = differences(record)
     at_random = [record.ratio(one.name, c, "symbols") for one in TRANSFERS for c in ("no loss", "1 % loss")]
-    short = [record.ratio(one.name, c, "symbols") for one in TRANSFERS for c in ("trimming", "short queue")]
+    trimmed, short = (
+        [record.ratio(one.name, condition, "symbols") for one in TRANSFERS] for condition in ("trimming", "short queue")
+    )
     lost = {
         (one, world): record.of(one.name, "1 % loss", world).median("lost")
         for one in TRANSFERS
@@ -251,6 +242,8 @@ def page(record: Record) -> str:
         .format(
             least_symbols=min(at_random),
             most_symbols=max(at_random),
+            least_trimmed=min(trimmed),
+            most_trimmed=max(trimmed),
             short_queue_symbols=max(short),
             ratios=len(ratios),
             within=len(ratios) - len(found),
