@@ -13,7 +13,7 @@ use crate::config::HostConfig;
 pub(crate) struct Bounds {
     /// While nothing shows that the peer is there.
     pub(super) give_up_after: Duration,
-    /// While there is no progress. No less.
+    /// While there is no progress: at least `give_up_after`.
     pub(super) stall_after: Duration,
 }
 

@@ -92,8 +92,8 @@ pub enum PullPacing {
     /// In the turns of a queue that all sessions of a host share, at the rate of its link (NDP §3.2, SCDP §IV-C).
     #[default]
     Link,
-    /// At once; while switches trim, at the rate at which whole symbols arrive in this session. For hosts that know neither the bottleneck nor its
-    /// rate.
+    /// As symbols arrive; once one was trimmed, at a rate that falls with the share of symbols that are trimmed, and grows otherwise. For hosts that
+    /// know neither the bottleneck nor its rate.
     Arrivals,
 }
 

@@ -8,7 +8,7 @@ use super::header::{Header, Mode, Options, Pull};
 use super::layout::{LIVE_BLOCKS, Layout};
 use crate::{Arrival, Event, FailureReason, Peer, Stats, Time};
 use apart::Apart;
-use member::{Late, Member};
+use member::{LatePull, Member};
 use members::Members;
 use numbering::Numbering;
 use packets::Packets;
@@ -212,17 +212,17 @@ impl Sender {
     /// A pull of a receiver that others did not wait for, or that came late. Returns whether it is to be handled as any other.
     fn takes_late(&mut self, now: Time, from: Peer, pull: &Pull) -> bool {
         match self.members.on_late_pull(from, pull, &self.stream) {
-            Late::Ignored => return false,
-            Late::Together => {}
+            LatePull::Ignored => return false,
+            LatePull::Together => {}
             // The others may have left meanwhile.
-            Late::Joined => self.release(),
-            Late::Alone if self.members.is_single() => {
+            LatePull::Joined => self.release(),
+            LatePull::Alone if self.members.is_single() => {
                 self.stream = Stream::from(pull.base, self.stream.numbering);
                 if let Some(only) = self.members.get_mut(0) {
                     only.begin_second_turn(pull.base);
                 }
             }
-            Late::Alone => {
+            LatePull::Alone => {
                 self.fork(from, pull.base);
                 let header = Header::Pull(*pull);
                 let arrival = Arrival { header, from, trimmed: false, ce: false, returned: false };

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 mod late;
 
-pub(super) use late::Late;
+pub(super) use late::LatePull;
 
 /// Where a receiver is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -187,7 +187,7 @@ impl Member {
         self.silence.probe_at(config, if is_ahead { Time::ZERO } else { sent_at })
     }
 
-    /// When it is given up if it stays silent, or that asks for too much and completes nothing.
+    /// When it is given up: if it stays silent, or asks for too much and completes nothing.
     #[inline]
     pub(super) fn give_up_at(&self, config: &ScdpConfig) -> Option<Time> {
         if self.is_done() { None } else { self.silence.give_up_at(config, self.surplus.exhausted_at()) }

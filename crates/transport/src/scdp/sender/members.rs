@@ -1,6 +1,6 @@
 //! All receivers of a session: what they want together, and how many of them are done.
 
-use super::member::{Late, Member};
+use super::member::{LatePull, Member};
 use super::quorum::Quorum;
 use super::stream::Stream;
 use crate::scdp::header::Pull;
@@ -118,7 +118,7 @@ impl Members {
     }
 
     /// A pull of a receiver that others did not wait for, or that came late.
-    pub(super) fn on_late_pull(&mut self, from: Peer, pull: &Pull, stream: &Stream) -> Late {
+    pub(super) fn on_late_pull(&mut self, from: Peer, pull: &Pull, stream: &Stream) -> LatePull {
         let index = usize::from(from);
         let others = self.all[index].is_absent() && self.all.iter().any(Member::counts);
         self.all[index].on_late_pull(pull, stream, others)

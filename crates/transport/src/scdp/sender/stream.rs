@@ -5,7 +5,7 @@ use crate::scdp::layout::LIVE_BLOCKS;
 use std::collections::VecDeque;
 
 /// One symbol to send.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Due {
     pub(super) block: u32,
     pub(super) index: u32,
@@ -45,7 +45,7 @@ impl Stream {
         self.due.iter_mut().for_each(|due| due.syn = true);
     }
 
-    /// The same for one receiver alone, which has all blocks before `base`: what is due has not been sent to it either.
+    /// This stream for one receiver alone, which has all blocks before `base`: what is due has not been sent to it either.
     pub(super) fn continued(&self, base: u32) -> Self {
         let due = self.due.iter().filter(|due| due.block >= base).map(|due| Due { syn: false, ..*due });
         Self { front: self.base, emitted: self.emitted.clone(), due: due.collect(), ..*self }

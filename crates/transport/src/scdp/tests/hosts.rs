@@ -8,7 +8,8 @@ use crate::{Bytes, Peer};
 /// Bytes of an object of 40 blocks.
 const SIZE: u64 = 40 * 100 * 1420;
 
-/// A group of three at 1 Gbit/s, of which the second has a link of so many Mbit/s. One packet in a hundred to it is lost if `lossy`.
+/// A group of three at 1 Gbit/s, of which the second has a link of so many Mbit/s. One packet in a hundred of each third copy is lost if `lossy`: while the group is whole,
+/// those to the second.
 fn group(policy: StragglerPolicy, mbps: u64, lossy: bool, seed: u64) -> Pair<Connection> {
     let config = ScdpConfig { straggler: Straggler::on_hosts(policy), ..ScdpConfig::on_hosts(Bytes(1514), Bytes(94)) };
     let sender = Sender::one_to_many(&config, Some(SIZE), 3).with_repairs_for_any();
@@ -38,7 +39,7 @@ fn who_has_a_hundredth_of_the_rate_leaves_and_nobody_is_lost() {
         let mut p = group(StragglerPolicy::Detach, 10, lossy, seed);
         finish(&mut p);
         let [(at, 1)] = detached(&p)[..] else { panic!("{lossy}, {seed}: {:?}", detached(&p)) };
-        // It has got two or three blocks by then, of 121 ms each.
+        // On its link a block takes 121 ms.
         assert!(at < Time::ZERO + Duration::from_ms(400), "{lossy}, {seed}: {at}");
         let [first, second, third] = had_at(&p);
         let since = at.ps() / 1_000_000_000;

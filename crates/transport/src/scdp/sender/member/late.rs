@@ -10,7 +10,7 @@ use crate::scdp::header::Pull;
 
 /// What a pull means of a receiver that others did not wait for, or that came late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum Late {
+pub(in super::super) enum LatePull {
     /// Nothing.
     Ignored,
     /// It has joined the others, who wait for it from now on. The pull is a member's like any other.
@@ -28,15 +28,15 @@ impl Member {
     }
 
     /// A pull arrives of a member that [is late](Self::is_late). `others`: whether the group has members that are waited for.
-    pub(in super::super) fn on_late_pull(&mut self, pull: &Pull, stream: &Stream, others: bool) -> Late {
+    pub(in super::super) fn on_late_pull(&mut self, pull: &Pull, stream: &Stream, others: bool) -> LatePull {
         match (self.is_absent(), self.joins_at) {
             // It does not know yet where it joins, or does not understand.
-            (true, Some(first)) if pull.base < first => Late::Ignored,
+            (true, Some(first)) if pull.base < first => LatePull::Ignored,
             // It has what all members have.
             (true, _) if pull.base >= stream.base() => {
                 self.place = Place::Here;
                 self.restart(pull.base);
-                Late::Joined
+                LatePull::Joined
             }
             (true, None) => {
                 self.has_before(pull.base);
@@ -44,18 +44,18 @@ impl Member {
                 let reached = stream.reached();
                 let first = reached.saturating_add(reached - stream.base()).saturating_add(1);
                 if first >= stream.blocks() || !others {
-                    return Late::Alone;
+                    return LatePull::Alone;
                 }
                 self.joins_at = Some(first);
-                Late::Ignored
+                LatePull::Ignored
             }
             // It has got to know of it so late that the group is far ahead again.
-            (true, Some(_)) => Late::Alone,
+            (true, Some(_)) => LatePull::Alone,
             // The first turn is over when it has asked for the last block: other pulls for earlier ones are old, unless they are repeated.
             (false, Some(first)) if self.base >= first && pull.block < first && pull.base < first => {
-                if self.end() < stream.blocks() && !pull.retry { Late::Ignored } else { Late::Alone }
+                if self.end() < stream.blocks() && !pull.retry { LatePull::Ignored } else { LatePull::Alone }
             }
-            (false, _) => Late::Together,
+            (false, _) => LatePull::Together,
         }
     }
 
@@ -106,28 +106,28 @@ mod tests {
     #[test]
     fn who_comes_late_is_told_where_to_join_and_gets_the_rest_alone() {
         let (stream, mut member) = (stream(), absent());
-        assert_eq!(member.on_late_pull(&pull(0, 0), &stream, true), Late::Ignored);
+        assert_eq!(member.on_late_pull(&pull(0, 0), &stream, true), LatePull::Ignored);
         assert_eq!(member.joins_at(), Some(41), "ten blocks are in flight, and ten more until it knows");
-        assert_eq!(member.on_late_pull(&pull(3, 0), &stream, true), Late::Ignored, "it does not know yet");
-        assert_eq!(member.on_late_pull(&pull(41, 41), &stream, true), Late::Joined);
+        assert_eq!(member.on_late_pull(&pull(3, 0), &stream, true), LatePull::Ignored, "it does not know yet");
+        assert_eq!(member.on_late_pull(&pull(41, 41), &stream, true), LatePull::Joined);
         assert!(member.counts() && member.base() == 41);
-        assert_eq!(member.on_late_pull(&pull(42, 41), &stream, true), Late::Together);
-        assert_eq!(member.on_late_pull(&pull(0, 0), &stream, true), Late::Ignored, "an old one");
+        assert_eq!(member.on_late_pull(&pull(42, 41), &stream, true), LatePull::Together);
+        assert_eq!(member.on_late_pull(&pull(0, 0), &stream, true), LatePull::Ignored, "an old one");
         member.ask(99, 1);
-        assert_eq!(member.on_late_pull(&pull(0, 0), &stream, true), Late::Alone, "its second turn");
+        assert_eq!(member.on_late_pull(&pull(0, 0), &stream, true), LatePull::Alone, "its second turn");
     }
 
     #[test]
     fn who_cannot_join_gets_all_alone() {
         let stream = stream();
-        assert_eq!(absent().on_late_pull(&pull(0, 0), &stream, false), Late::Alone, "nobody is left");
+        assert_eq!(absent().on_late_pull(&pull(0, 0), &stream, false), LatePull::Alone, "nobody is left");
         let mut member = absent();
         member.on_late_pull(&pull(0, 0), &stream, true);
         let mut ahead = stream.clone();
         ahead.release(60, 60);
-        assert_eq!(member.on_late_pull(&pull(41, 41), &ahead, true), Late::Alone, "it learned it too late");
+        assert_eq!(member.on_late_pull(&pull(41, 41), &ahead, true), LatePull::Alone, "it learned it too late");
         ahead.emit(90, 1, false);
-        assert_eq!(absent().on_late_pull(&pull(0, 0), &ahead, true), Late::Alone, "too little is left");
-        assert_eq!(absent().on_late_pull(&pull(60, 60), &ahead, true), Late::Joined, "it has what the others have");
+        assert_eq!(absent().on_late_pull(&pull(0, 0), &ahead, true), LatePull::Alone, "too little is left");
+        assert_eq!(absent().on_late_pull(&pull(60, 60), &ahead, true), LatePull::Joined, "it has what the others have");
     }
 }
