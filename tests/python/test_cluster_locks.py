@@ -330,8 +330,8 @@ def test_a_lock_that_could_not_be_removed_once_is_removed(
         whole(self, paths)
 
     monkeypatch.setattr(type(store.fs), "rm", rm)  # type: ignore[attr-defined]
-    with pytest.raises(StoreError, match="too many requests"):
-        place.close()
+    place.close()
+    assert len(tries) == 2
     assert LOCK not in content(store)
 
 
