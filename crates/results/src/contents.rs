@@ -5,7 +5,7 @@
 use crate::StoreError;
 use crate::layout::{
     CAPTURES, ENTRY, FABRIC, MANIFEST, OLD_DRAFTS, REPORT, RUNS, TABLE_END, TABLES, draft_name, is_hidden, is_of_run,
-    run_of,
+    is_token, run_of,
 };
 use crate::manifest::{Planned, RunEntry, is_final};
 use crate::storage::{Kind, Storage};
@@ -175,6 +175,12 @@ impl Contents {
     /// Whether the files are those of an experiment: there are runs, or a manifest, a usual name elsewhere, too.
     fn is_ours(&self) -> bool {
         !self.runs.is_empty() || self.manifest.is_some()
+    }
+
+    /// The files by which workers know their sweeps.
+    pub(crate) fn tokens(&self) -> Vec<String> {
+        let tokens = self.beside.iter().filter(|&(name, kind)| *kind == Kind::File && is_token(name));
+        tokens.map(|(name, _)| name.clone()).collect()
     }
 
     /// Checks that nothing is touched which is not ours.
