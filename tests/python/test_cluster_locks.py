@@ -451,6 +451,39 @@ def test_a_worker_whose_client_is_gone_leaves_its_run_to_the_next_one(
     assert outputs.folder(tmp_path / "r").finished() == {run: request.hash}
 
 
+@pytest.mark.parametrize("sent_back", [False, True])
+def test_a_complete_run_that_cannot_be_stored_is_left_to_the_next_command(sent_back: bool, tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text(SMALL)
+    out = tmp_path / "r"
+    place = destination(tmp_path / "a.toml", out)
+    run, *others = place.open(["a"], resume=False)
+    theirs = out / "runs" / run / "theirs"
+
+    def block(_: str) -> bool:
+        theirs.mkdir(parents=True, exist_ok=True)
+        return True
+
+    token = "not there" if sent_back else place.token
+    request = work.RunRequest(run, place.sweep.hash(run), place.name, token, "", core.identity(), 1 << 20)
+    if sent_back:
+        entry, files = work._run_and_store(place.sweep, request, tmp_path, block)
+        with pytest.raises(OSError, match="not empty"):
+            place.record(work.Outcome(run, "", entry=entry, files=files), request.hash)
+    else:
+        with pytest.raises(OSError, match="not empty"):
+            work._run_and_store(place.sweep, request, tmp_path, block)
+    assert list(tmp_path.glob("run-*")) == []
+    place.close()
+    theirs.rmdir()
+    theirs.parent.rmdir()
+    (draft,) = (out / "runs").iterdir()
+    assert (draft / "run.json").is_file()
+    second = destination(tmp_path / "a.toml", out)
+    assert sorted(second.open(["b"], resume=True)) == sorted(others)
+    second.close()
+    assert outputs.folder(out).finished() == {run: request.hash}
+
+
 def test_a_worker_stops_in_the_middle_when_another_client_takes_the_lock(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -433,3 +433,31 @@ fn a_draft_that_cannot_be_removed_keeps_no_other() {
     book.close().expect("it can be written");
     assert_eq!(names(&out.join("runs")), [".p000-s2.0a1b2c3d.part"]);
 }
+
+#[test]
+fn a_complete_run_that_cannot_get_its_name_is_left_to_the_next_command() {
+    // A longer run, if this one was done before something was in its way.
+    for size in ["2MB", "40MB", "800MB"] {
+        let out = folder("in-the-way");
+        let plan = plan(&["repeat=1", &format!("workload.0.sizes.size={size}")]);
+        let progress = Progress::new(1);
+        let request = Request { out: &out, threads: 1, command: Vec::new(), resume: true, force: false };
+        let place = out.join("runs/p000-s1");
+        let made = std::thread::scope(|scope| {
+            let made = scope.spawn(|| run(&plan, &request, &progress));
+            while progress.events() == 0 && !made.is_finished() {
+                std::thread::yield_now();
+            }
+            let _ = fs::create_dir_all(place.join("theirs"));
+            made.join().expect("it does not panic")
+        });
+        if made.is_err() {
+            assert_eq!(names(&out.join("runs")), [".p000-s1.part", "p000-s1"]);
+            fs::remove_dir_all(&place).expect("it is there");
+            assert_eq!(complete(&plan, &out, true).1, 1);
+            assert_eq!(names(&out.join("runs")), ["p000-s1"]);
+            return;
+        }
+    }
+    panic!("all runs were done before anything was in their way");
+}
