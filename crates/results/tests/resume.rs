@@ -461,3 +461,24 @@ fn a_complete_run_that_cannot_get_its_name_is_left_to_the_next_command() {
     }
     panic!("all runs were done before anything was in their way");
 }
+
+#[test]
+fn a_second_copy_of_a_run_is_no_run_that_is_lost() {
+    let out = folder("copies");
+    complete(&plan(&["repeat=1"]), &out, false);
+    let runs = out.join("runs");
+    fs::rename(runs.join("p000-s1"), runs.join("p005-s1")).expect("it is there");
+    fs::create_dir(runs.join(".p000-s1")).expect("it is not there");
+    for file in names(&runs.join("p005-s1")) {
+        fs::copy(runs.join("p005-s1").join(&file), runs.join(".p000-s1").join(&file)).expect("it is there");
+    }
+    let other = plan(&["repeat=1", "transport.scdp.initial_window=9"]);
+    let open = |resume| {
+        let how = Opening { resume, force: false, token: None };
+        Book::open(&other, Arc::new(Directory::new(&out)), &how, &[])
+    };
+    let refused = open(false).err().expect("the run would be lost").to_string();
+    assert!(refused.contains("holds 1 finished run") && refused.contains("1 of them (p005-s1)"), "{refused}");
+    open(true).expect("one of them stays").close().expect("it can be written");
+    assert_eq!(names(&runs), ["p005-s1"]);
+}
