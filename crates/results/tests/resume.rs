@@ -463,6 +463,27 @@ fn a_complete_run_that_cannot_get_its_name_is_left_to_the_next_command() {
 }
 
 #[test]
+fn old_runs_go_only_for_runs_that_are_as_finished() {
+    let out = folder("final");
+    let plan = plan(&["workload.0.sizes.size=2MB"]);
+    complete(&plan, &out, false);
+    let before = tables(&out);
+    let progress = Progress::new(3).with_limit(Some(Duration::ZERO));
+    let request = Request { out: &out, threads: 1, command: Vec::new(), resume: false, force: false };
+    let limited = run(&plan, &request, &progress).expect("nothing fails");
+    assert!(limited.runs.iter().all(|run| run.status == "wall_limit"), "{limited:?}");
+    assert_eq!(complete(&plan, &out, true).1, 3);
+    assert_eq!(tables(&out), before);
+    let again = book(&plan, &out, false).expect("it is a result folder");
+    for i in 0..3 {
+        again.fail(&plan, i, "it broke".to_owned()).expect("nobody interrupts it");
+    }
+    again.close().expect("it can be written");
+    assert_eq!(complete(&plan, &out, true).1, 3);
+    assert_eq!(tables(&out), before);
+}
+
+#[test]
 fn a_second_copy_of_a_run_is_no_run_that_is_lost() {
     let out = folder("copies");
     complete(&plan(&["repeat=1"]), &out, false);
