@@ -275,6 +275,24 @@ def test_a_store_without_conditional_writes_is_locked_all_the_same(
     second.close()
 
 
+def test_a_lock_is_created_under_the_condition_that_there_is_none_wherever_a_file_system_may_know_it(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fs, asked = type(store.fs), []  # type: ignore[attr-defined]
+    whole = fs.pipe_file
+
+    def passes_on(self: object, path: str, value: bytes, **more: object) -> None:
+        asked.append(more)
+        whole(self, path, value, **more)
+
+    monkeypatch.setattr(fs, "pipe_file", passes_on)
+    objects = Objects(store)
+    objects.create(LOCK, b"first")
+    objects.create(LOCK, b"second")
+    assert asked == [{"mode": "create"}] * 2
+    assert content(store) == {LOCK: b"first"}
+
+
 def test_a_mistake_in_a_file_system_is_not_taken_for_a_missing_ability(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
