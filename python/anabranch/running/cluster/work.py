@@ -181,8 +181,10 @@ def _run_and_store(
 
 @contextmanager
 def _draft(folder: Path, run: str) -> Iterator[Path]:
-    """The folder of a run until it is complete: of this worker alone. It goes, unless the run is complete and cannot be
-    stored: then the next command finds it there, or has found it already.
+    """The folder of a run until it is complete: of this worker alone.
+
+    It goes, unless the run is complete and cannot be stored: then the next command finds it there, or has found it
+    already.
     """
     draft = folder / f".{run}.{uuid.uuid4().hex[:8]}.part"
     complete = False
