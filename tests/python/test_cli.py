@@ -309,6 +309,34 @@ def test_ctrl_c_keeps_finished_runs(core: StandIn, folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("interruptible")
+@pytest.mark.parametrize(("older", "rest"), [((1, 3), " and runs the rest"), ((1, 2, 3), "")])
+def test_ctrl_c_tells_of_runs_that_were_there_before(
+    core: StandIn, folder: Path, older: tuple[int, ...], rest: str
+) -> None:
+    interrupt = interrupt_when_told(1)
+
+    def during(progress: Callable[[str], bool]) -> None:
+        for seed in older:
+            home = folder / f"out/a/runs/.p003-s{seed}"
+            home.mkdir(parents=True)
+            for table in ("flows", "links"):
+                (home / f"{table}.parquet").write_bytes(b"PAR1")
+            entry = {"status": "complete", "scenario_hash": f"{3:016x}{seed:016x}"}
+            (home / "run.json").write_text(json.dumps(entry))
+        interrupt(progress)
+
+    core.during = during
+    core.fixture = fixtures.Fixture(status={f"p003-s{seed}": "interrupted" for seed in (1, 2, 3)})
+    result = invoke("run", "a.toml", "--no-report")
+    assert result.exit_code == 130
+    assert result.stderr.endswith(
+        "interrupted: 9 of 12 runs finished and are kept in out/a\n"
+        f"{len(older)} of the others finished earlier and are kept there under hidden names\n"
+        f"hint: the same command with --resume brings these back{rest}\n"
+    )
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_before_any_run_finished(core: StandIn, folder: Path) -> None:  # noqa: ARG001
     core.during = interrupt_when_told(1)
     runs = [f"p{p:03}-s{s}" for p in range(4) for s in (1, 2, 3)]

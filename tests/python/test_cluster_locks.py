@@ -275,6 +275,24 @@ def test_a_store_without_conditional_writes_is_locked_all_the_same(
     second.close()
 
 
+def test_a_lock_is_created_under_the_condition_that_there_is_none_wherever_a_file_system_may_know_it(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fs, asked = type(store.fs), []  # type: ignore[attr-defined]
+    whole = fs.pipe_file
+
+    def passes_on(self: object, path: str, value: bytes, **more: object) -> None:
+        asked.append(more)
+        whole(self, path, value, **more)
+
+    monkeypatch.setattr(fs, "pipe_file", passes_on)
+    objects = Objects(store)
+    objects.create(LOCK, b"first")
+    objects.create(LOCK, b"second")
+    assert asked == [{"mode": "create"}] * 2
+    assert content(store) == {LOCK: b"first"}
+
+
 def test_a_mistake_in_a_file_system_is_not_taken_for_a_missing_ability(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -330,8 +348,8 @@ def test_a_lock_that_could_not_be_removed_once_is_removed(
         whole(self, paths)
 
     monkeypatch.setattr(type(store.fs), "rm", rm)  # type: ignore[attr-defined]
-    with pytest.raises(StoreError, match="too many requests"):
-        place.close()
+    place.close()
+    assert len(tries) == 2
     assert LOCK not in content(store)
 
 
@@ -449,6 +467,39 @@ def test_a_worker_whose_client_is_gone_leaves_its_run_to_the_next_one(
     assert sorted(second.open(["b"], resume=True)) == sorted(others)
     second.close()
     assert outputs.folder(tmp_path / "r").finished() == {run: request.hash}
+
+
+@pytest.mark.parametrize("sent_back", [False, True])
+def test_a_complete_run_that_cannot_be_stored_is_left_to_the_next_command(sent_back: bool, tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text(SMALL)
+    out = tmp_path / "r"
+    place = destination(tmp_path / "a.toml", out)
+    run, *others = place.open(["a"], resume=False)
+    theirs = out / "runs" / run / "theirs"
+
+    def block(_: str) -> bool:
+        theirs.mkdir(parents=True, exist_ok=True)
+        return True
+
+    token = "not there" if sent_back else place.token
+    request = work.RunRequest(run, place.sweep.hash(run), place.name, token, "", core.identity(), 1 << 20)
+    if sent_back:
+        entry, files = work._run_and_store(place.sweep, request, tmp_path, block)
+        with pytest.raises(OSError, match="not empty"):
+            place.record(work.Outcome(run, "", entry=entry, files=files), request.hash)
+    else:
+        with pytest.raises(OSError, match="not empty"):
+            work._run_and_store(place.sweep, request, tmp_path, block)
+    assert list(tmp_path.glob("run-*")) == []
+    place.close()
+    theirs.rmdir()
+    theirs.parent.rmdir()
+    (draft,) = (out / "runs").iterdir()
+    assert (draft / "run.json").is_file()
+    second = destination(tmp_path / "a.toml", out)
+    assert sorted(second.open(["b"], resume=True)) == sorted(others)
+    second.close()
+    assert outputs.folder(out).finished() == {run: request.hash}
 
 
 def test_a_worker_stops_in_the_middle_when_another_client_takes_the_lock(

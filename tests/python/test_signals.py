@@ -87,6 +87,23 @@ def test_a_signal_keeps_the_finished_runs(tmp_path: Path, number: int, code: int
     assert (tmp_path / "r/report.html").is_file() == (not more)
 
 
+def test_runs_that_were_there_before_are_told_and_brought_back(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text(SCENARIO)
+    few = ("run", "a.toml", "--threads", "1", "--out", "r", "--no-report", "--seeds", "2")
+    assert command(tmp_path, *few).returncode == 0
+    limit = ("--time-limit-wall", "0.001ms")  # no run is done in time
+    limited = command(tmp_path, *few, *limit)
+    assert limited.returncode == 1
+    assert "2 of the others finished earlier and are kept there under hidden names\nhint: " in limited.stderr
+    assert limited.stderr.endswith("hint: the same command with --resume brings these back\n")
+    more = command(tmp_path, *few[:-1], "3", *limit)
+    assert "hint: the same command with --resume brings these back and runs the rest\n" in more.stderr
+    back = command(tmp_path, *few, "--resume")
+    assert back.returncode == 0
+    assert "hint" not in back.stderr
+    assert status(tmp_path) == ["complete"] * 2
+
+
 def test_an_ignored_signal_stays_ignored(tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text(SCENARIO.replace("repeat = 400", "repeat = 30"))
     line = ["nohup", sys.executable, "-m", "anabranch", "run", "a.toml", "--threads", "1", "--out", "r", "--no-report"]

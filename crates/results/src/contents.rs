@@ -5,7 +5,7 @@
 use crate::StoreError;
 use crate::layout::{
     CAPTURES, ENTRY, FABRIC, MANIFEST, OLD_DRAFTS, REPORT, RUNS, TABLE_END, TABLES, draft_name, is_hidden, is_of_run,
-    run_of,
+    is_token, run_of,
 };
 use crate::manifest::{Planned, RunEntry, is_final};
 use crate::storage::{Kind, Storage};
@@ -177,6 +177,12 @@ impl Contents {
         !self.runs.is_empty() || self.manifest.is_some()
     }
 
+    /// The files by which workers know their sweeps.
+    pub(crate) fn tokens(&self) -> Vec<String> {
+        let tokens = self.beside.iter().filter(|&(name, kind)| *kind == Kind::File && is_token(name));
+        tokens.map(|(name, _)| name.clone()).collect()
+    }
+
     /// Checks that nothing is touched which is not ours.
     ///
     /// Hidden files, drafts and an empty `runs` are in nobody's way, nor is anything beside results, except where a result
@@ -225,21 +231,37 @@ impl Contents {
         self.runs.iter().filter_map(|(name, run)| Some((name.as_str(), run.finished.as_deref()?)))
     }
 
-    /// Checks that no finished run would be lost: what the plan makes again is not. With `resume`, runs stay unless the plan
-    /// needs their names.
+    /// The finished runs without second copies, which a move or a late worker leaves: of the folders of one run, those with
+    /// visible names, or one. Points that differ in name only have one hash, and a folder each.
+    pub(crate) fn distinct(&self) -> impl Iterator<Item = (&str, &str)> {
+        let mut known = BTreeSet::new();
+        let visible: BTreeSet<&str> =
+            self.finished().filter(|(name, _)| !is_hidden(name)).map(|(_, hash)| hash).collect();
+        // That of a hidden run is known.
+        self.finished().filter(move |(name, hash)| !is_hidden(name) || (!visible.contains(hash) && known.insert(*hash)))
+    }
+
+    /// Checks that no finished run would be lost: what the plan makes again is not, nor one of which another copy stays. With
+    /// `resume`, runs stay unless the plan needs their names.
     pub(crate) fn guard(&self, folder: String, plan: &[Planned], resume: bool) -> Result<(), StoreError> {
         let made: BTreeSet<&str> = plan.iter().map(|run| run.hash.as_str()).collect();
         let names: BTreeSet<&str> = plan.iter().map(|run| run.run.as_str()).collect();
-        let needed = |name: &str| !resume || run_of(name).is_some_and(|run| names.contains(run));
-        let lost: Vec<&str> =
-            self.finished().filter(|(name, hash)| !made.contains(hash) && needed(name)).map(|(name, _)| name).collect();
+        let stays = |name: &str| resume && !run_of(name).is_some_and(|run| names.contains(run));
+        let staying: BTreeSet<&str> = self.finished().filter(|(name, _)| stays(name)).map(|(_, hash)| hash).collect();
+        // Of two runs whose hashes are not known, neither is the other's copy.
+        let kept = |name: &str, hash: &str| if hash.is_empty() { stays(name) } else { staying.contains(hash) };
+        let lost: Vec<&str> = self
+            .distinct()
+            .filter(|&(name, hash)| !made.contains(hash) && !kept(name, hash))
+            .map(|(name, _)| name)
+            .collect();
         if lost.is_empty() {
             return Ok(());
         }
         let few = lost[..lost.len().min(NAMED)].join(", ") + if lost.len() > NAMED { " ..." } else { "" };
         Err(StoreError::Lost {
             folder,
-            finished: self.finished().count(),
+            finished: self.distinct().count(),
             origin: self.origin(),
             lost: format!("{} of them ({few})", lost.len()),
             why: self.reason(plan),

@@ -13,9 +13,7 @@
 
 use crate::contents::{Contents, RunFolder};
 use crate::homes::Homes;
-use crate::layout::{
-    CAPTURES, ENTRY, FABRIC, MANIFEST, OLD_DRAFTS, REPORT, RUNS, TABLES, draft_name, is_hidden, is_token,
-};
+use crate::layout::{CAPTURES, ENTRY, FABRIC, MANIFEST, OLD_DRAFTS, REPORT, RUNS, TABLES, draft_name, is_hidden};
 use crate::lock::LockObject;
 use crate::moves::{self, Move};
 use crate::storage::{Kind, Locking, Storage};
@@ -84,18 +82,25 @@ impl Folder {
                 Lock::Object(LockObject::acquire(Arc::clone(&storage), token, &who, &manifest.command)?)
             }
         };
-        if storage.renames() {
-            remove_tokens(&*storage)?;
-        }
-        // What was there before the lock may be another command's doing.
-        let mut there = Contents::read(&*storage, &|_| true)?;
-        there.check(shown.clone(), how.resume)?;
         let plan: Vec<Planned> = manifest.runs.iter().map(Planned::from).collect();
-        if !how.force {
-            there.guard(shown.clone(), &plan, how.resume)?;
+        // What was there before the lock may be another command's doing.
+        let examine = || -> Result<(Contents, Homes), StoreError> {
+            let there = Contents::read(&*storage, &|_| true)?;
+            there.check(shown.clone(), how.resume)?;
+            if !how.force {
+                there.guard(shown.clone(), &plan, how.resume)?;
+            }
+            let homes = Homes::find(&plan, &there, how.resume);
+            there.check_removal(shown.clone(), homes.removed())?;
+            Ok((there, homes))
+        };
+        let (mut there, mut homes) = examine()?;
+        // Earlier sweeps end, whose commands are gone: from now on their workers store no more runs, but may have done so.
+        let tokens = if storage.renames() { there.tokens() } else { Vec::new() };
+        if !tokens.is_empty() {
+            storage.remove(&tokens).map_err(StoreError::write(shown.clone()))?;
+            (there, homes) = examine()?;
         }
-        let homes = Homes::find(&plan, &there, how.resume);
-        there.check_removal(shown, homes.removed())?;
 
         let mut folder = Self { storage, token: how.token.clone(), old: BTreeMap::new(), lock };
         folder.note_listed(&mut there)?;
@@ -328,14 +333,6 @@ impl Folder {
             Lock::System { .. } => Ok(()),
         }
     }
-}
-
-/// Ends earlier sweeps, whose commands are gone: their workers store no more runs where this one is about to look.
-fn remove_tokens(storage: &dyn Storage) -> Result<(), StoreError> {
-    let beside = storage.list(&|_| false).map_err(StoreError::read(storage.shown("")))?;
-    let tokens = beside.into_iter().filter(|item| item.kind == Kind::File && is_token(&item.path));
-    let tokens: Vec<String> = tokens.map(|item| item.path).collect();
-    storage.remove(&tokens).map_err(StoreError::write(storage.shown("")))
 }
 
 /// Gives an entry of the plan what is known of the run, under the name and point that it has in the plan. Decoder and

@@ -76,10 +76,8 @@ pub fn run(plan: &Plan, request: &Request<'_>, progress: &Progress) -> Result<Ma
             let draft = draft(i);
             let (entry, record) = ended_with(plan, &plan.runs[i], &draft, record, spent, progress.limit())?;
             draft.write(&entry, &record)?;
-            if let Err(error) = book.folder.finish(&entry.run) {
-                let _ = draft.remove();
-                return Err(error.into());
-            }
+            // A complete run that cannot get its name waits in its draft for the next command.
+            book.folder.finish(&entry.run)?;
             Ok(book.enter(i, entry)?)
         },
     );

@@ -108,25 +108,31 @@ impl LockObject {
         command: &[String],
     ) -> Result<Self, StoreError> {
         let mine = serde_json::to_vec_pretty(&Holder::new(token.clone(), who, command)).unwrap_or_default();
-        let create = || storage.create(NAME, &mine).map_err(StoreError::write(storage.shown(NAME)));
-        match Holder::read(&*storage)? {
+        let lock = Self { storage, token, held: AtomicBool::new(false) };
+        let storage = &*lock.storage;
+        let create = || {
+            // There may be one from now on, even if no answer comes.
+            lock.held.store(true, Ordering::Release);
+            storage.create(NAME, &mine).map_err(StoreError::write(storage.shown(NAME)))
+        };
+        match Holder::read(storage)? {
             None => create()?,
             Some(dead) if dead.is_dead() => {
-                let _alone = alone(&*storage, TRIES)?;
+                let _alone = alone(storage, TRIES)?;
                 // Another command may have taken it over meanwhile: on this machine, where alone its end is known.
-                if Holder::read(&*storage)? == Some(dead) {
+                if Holder::read(storage)? == Some(dead) {
                     storage.remove(&[NAME.to_owned()]).map_err(StoreError::write(storage.shown(NAME)))?;
                     create()?;
                 }
             }
             Some(_) => {}
         }
-        match Holder::read(&*storage)? {
-            Some(holder) if holder.token == token => Ok(Self { storage, token, held: AtomicBool::new(true) }),
+        match Holder::read(storage)? {
+            Some(holder) if holder.token == lock.token => Ok(lock),
             other => Err(StoreError::Locked {
                 folder: storage.shown(""),
                 holder: other.map_or_else(|| "it has just ended".to_owned(), |holder| holder.to_string()),
-                removal: removal(&*storage),
+                removal: removal(storage),
             }),
         }
     }
@@ -152,24 +158,34 @@ impl LockObject {
         Ok(())
     }
 
-    /// Removes the lock, if it is held.
+    /// Removes the lock, if it is held. A store that refuses is asked once more.
     ///
     /// # Errors
-    /// If the storage refuses: then it is still held.
+    /// If it refuses again, or the removal was interrupted.
     pub(crate) fn release(&self) -> Result<(), StoreError> {
-        if self.is_held() {
-            if token(&*self.storage)?.as_deref() == Some(&self.token) {
-                let removed = self.storage.remove(&[NAME.to_owned()]);
-                removed.map_err(StoreError::write(self.storage.shown(NAME)))?;
-            }
-            self.held.store(false, Ordering::Release);
+        if !self.is_held() {
+            return Ok(());
         }
-        Ok(())
+        let removed = match self.remove() {
+            Err(error) if error.is_interruption() => return Err(error),
+            Err(_) => self.remove(),
+            removed => removed,
+        };
+        self.held.store(false, Ordering::Release);
+        removed
+    }
+
+    /// Removes the lock unless it is another client's.
+    fn remove(&self) -> Result<(), StoreError> {
+        if token(&*self.storage)?.as_deref() != Some(&self.token) {
+            return Ok(());
+        }
+        self.storage.remove(&[NAME.to_owned()]).map_err(StoreError::write(self.storage.shown(NAME)))
     }
 }
 
 impl Drop for LockObject {
-    /// After an error, which says more than that the lock cannot be removed.
+    /// After an error, or an interruption, which say more than that the lock cannot be removed.
     fn drop(&mut self) {
         let _ = self.release();
     }

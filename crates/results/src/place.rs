@@ -18,7 +18,7 @@ pub struct Place(pub Arc<dyn Storage>);
 
 impl Place {
     /// Checks that the runs of a plan may be made there: there is nothing, or a result folder that loses no finished run by
-    /// it, unless `force` allows that. Returns the finished runs.
+    /// it, unless `force` allows that. Returns the finished runs, without second copies.
     ///
     /// # Errors
     /// If not, or if the folder cannot be read.
@@ -28,7 +28,7 @@ impl Place {
         if !force {
             there.guard(self.0.shown(""), plan, resume)?;
         }
-        Ok(finished(&there))
+        Ok(finished(there.distinct()))
     }
 
     /// The finished runs: name of the folder to hash, empty where it is not known.
@@ -36,7 +36,7 @@ impl Place {
     /// # Errors
     /// If the folder cannot be read.
     pub fn finished(&self) -> Result<BTreeMap<String, String>, StoreError> {
-        Ok(finished(&Contents::read(&*self.0, &|_| true)?))
+        Ok(finished(Contents::read(&*self.0, &|_| true)?.finished()))
     }
 
     /// The entry of a run that a worker stored, as text: finished, or at its limit on the wall. Runs of earlier sweeps with
@@ -94,9 +94,9 @@ impl Place {
     }
 }
 
-/// Its finished runs: name to hash.
-fn finished(there: &Contents) -> BTreeMap<String, String> {
-    there.finished().map(|(name, hash)| (name.to_owned(), hash.to_owned())).collect()
+/// Finished runs: name to hash.
+fn finished<'a>(runs: impl Iterator<Item = (&'a str, &'a str)>) -> BTreeMap<String, String> {
+    runs.map(|(name, hash)| (name.to_owned(), hash.to_owned())).collect()
 }
 
 /// The files of a run in a folder of this machine, the entry last.

@@ -7,6 +7,7 @@ use anabranch_results::{Folder, Manifest, Opening, Place, RunEntry, SCHEMA, Stor
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -219,8 +220,8 @@ fn run(directory: bool, before: &State, command: Command) -> Option<Vec<State>> 
     let states = storage.whenever_killed();
     if let Err(error) = outcome {
         assert!(matches!(error, StoreError::Lost { .. }) && !command.force, "{command:?}: {error}\n{before:#?}");
-        // But what other commands are known by that were killed.
-        let others = |path: &String| path != LOCK && path != FIRST;
+        // But the lock of another command that was killed.
+        let others = |path: &String| path != LOCK;
         let content =
             |state: &State| state.files.clone().into_iter().filter(|(path, _)| others(path)).collect::<Vec<_>>();
         assert_eq!(content(&storage.end()), content(before), "nothing is touched");
@@ -355,5 +356,33 @@ fn of_two_that_see_the_same_lock_or_none_one_gets_it() {
         assert_eq!(storage.end().files[LOCK], rival);
         // Nor where there was no lock.
         dead.files.remove(LOCK);
+    }
+}
+
+#[test]
+fn a_command_that_fails_while_it_locks_leaves_no_lock() {
+    for how in [io::ErrorKind::TimedOut, io::ErrorKind::Interrupted] {
+        for (call, after) in [("create", 0), ("read", 1)] {
+            let storage = Memory::new(false, State::default(), usize::MAX);
+            storage.fail_once(call, after, how);
+            let error = act(&storage, command(BEGIN, true, false)).expect_err("the store did not answer");
+            assert!(matches!(&error, StoreError::Io { source, .. } if source.kind() == how), "{call}: {error}");
+            assert_eq!(storage.whenever_killed().len(), 3, "{call}: it was created, and removed");
+            assert_eq!(storage.end(), State::default(), "{call}");
+        }
+    }
+}
+
+#[test]
+fn a_lock_that_can_be_removed_at_the_second_try_is_no_error() {
+    for (how, told) in [(io::ErrorKind::TimedOut, false), (io::ErrorKind::Interrupted, true)] {
+        for call in ["read", "remove"] {
+            // The lock is read twice to be taken, and by the worker before each file of a run.
+            let after = if call == "read" { 2 + files(0, "b").len() } else { 0 };
+            let storage = Memory::new(false, State::default(), usize::MAX);
+            storage.fail_once(call, after, how);
+            assert_eq!(act(&storage, command(&["b"], true, false)).is_err(), told, "{call}: {how}");
+            assert!(!storage.end().files.contains_key(LOCK), "{call}: {how}");
+        }
     }
 }

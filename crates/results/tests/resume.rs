@@ -433,3 +433,73 @@ fn a_draft_that_cannot_be_removed_keeps_no_other() {
     book.close().expect("it can be written");
     assert_eq!(names(&out.join("runs")), [".p000-s2.0a1b2c3d.part"]);
 }
+
+#[test]
+fn a_complete_run_that_cannot_get_its_name_is_left_to_the_next_command() {
+    // A longer run, if this one was done before something was in its way.
+    for size in ["2MB", "40MB", "800MB"] {
+        let out = folder("in-the-way");
+        let plan = plan(&["repeat=1", &format!("workload.0.sizes.size={size}")]);
+        let progress = Progress::new(1);
+        let request = Request { out: &out, threads: 1, command: Vec::new(), resume: true, force: false };
+        let place = out.join("runs/p000-s1");
+        let made = std::thread::scope(|scope| {
+            let made = scope.spawn(|| run(&plan, &request, &progress));
+            while progress.events() == 0 && !made.is_finished() {
+                std::thread::yield_now();
+            }
+            let _ = fs::create_dir_all(place.join("theirs"));
+            made.join().expect("it does not panic")
+        });
+        if made.is_err() {
+            assert_eq!(names(&out.join("runs")), [".p000-s1.part", "p000-s1"]);
+            fs::remove_dir_all(&place).expect("it is there");
+            assert_eq!(complete(&plan, &out, true).1, 1);
+            assert_eq!(names(&out.join("runs")), ["p000-s1"]);
+            return;
+        }
+    }
+    panic!("all runs were done before anything was in their way");
+}
+
+#[test]
+fn old_runs_go_only_for_runs_that_are_as_finished() {
+    let out = folder("final");
+    let plan = plan(&["workload.0.sizes.size=2MB"]);
+    complete(&plan, &out, false);
+    let before = tables(&out);
+    let progress = Progress::new(3).with_limit(Some(Duration::ZERO));
+    let request = Request { out: &out, threads: 1, command: Vec::new(), resume: false, force: false };
+    let limited = run(&plan, &request, &progress).expect("nothing fails");
+    assert!(limited.runs.iter().all(|run| run.status == "wall_limit"), "{limited:?}");
+    assert_eq!(complete(&plan, &out, true).1, 3);
+    assert_eq!(tables(&out), before);
+    let again = book(&plan, &out, false).expect("it is a result folder");
+    for i in 0..3 {
+        again.fail(&plan, i, "it broke".to_owned()).expect("nobody interrupts it");
+    }
+    again.close().expect("it can be written");
+    assert_eq!(complete(&plan, &out, true).1, 3);
+    assert_eq!(tables(&out), before);
+}
+
+#[test]
+fn a_second_copy_of_a_run_is_no_run_that_is_lost() {
+    let out = folder("copies");
+    complete(&plan(&["repeat=1"]), &out, false);
+    let runs = out.join("runs");
+    fs::rename(runs.join("p000-s1"), runs.join("p005-s1")).expect("it is there");
+    fs::create_dir(runs.join(".p000-s1")).expect("it is not there");
+    for file in names(&runs.join("p005-s1")) {
+        fs::copy(runs.join("p005-s1").join(&file), runs.join(".p000-s1").join(&file)).expect("it is there");
+    }
+    let other = plan(&["repeat=1", "transport.scdp.initial_window=9"]);
+    let open = |resume| {
+        let how = Opening { resume, force: false, token: None };
+        Book::open(&other, Arc::new(Directory::new(&out)), &how, &[])
+    };
+    let refused = open(false).err().expect("the run would be lost").to_string();
+    assert!(refused.contains("holds 1 finished run") && refused.contains("1 of them (p005-s1)"), "{refused}");
+    open(true).expect("one of them stays").close().expect("it can be written");
+    assert_eq!(names(&runs), ["p005-s1"]);
+}

@@ -1,7 +1,7 @@
 //! A folder that is opened while workers of an earlier sweep still write there.
 
 use crate::resume::{FIRST, SECOND, complete, folder, names, plan};
-use anabranch_results::lab::{Book, run_one};
+use anabranch_results::lab::{Book, LabError, run_one};
 use anabranch_results::storage::{Item, Locking};
 use anabranch_results::{Directory, Opening, Place, Storage, StoreError};
 use anabranch_sim::experiment::Progress;
@@ -9,7 +9,7 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// A directory where something else happens meanwhile.
 struct Meanwhile<F> {
@@ -128,15 +128,36 @@ fn workers_of_a_sweep_that_is_gone_store_nothing_once_the_folder_is_locked() {
     let draft = out.join("runs/.p000-s1.0a1b2c3d.part");
     run_one(&plan, 0, &draft, &Progress::new(1)).expect("nothing fails");
     let (place, hash) = (Place(Arc::new(Directory::new(&out))), plan.runs[0].hash.clone());
+    let listed = Arc::new(AtomicUsize::new(0));
+    let times = Arc::clone(&listed);
     let storage = Meanwhile::new(out.clone(), move |call, _| {
-        if call == "list" {
+        // At first it is not decided whether the command ends that sweep.
+        if call == "list" && times.fetch_add(1, Ordering::Relaxed) > 0 {
             let late = place.publish(&draft, "p000-s1", &hash, Some(FIRST));
             assert!(matches!(late, Err(StoreError::Superseded(_))), "{late:?}");
         }
     });
     let book = Book::open(&plan, storage, &resuming(SECOND), &[]).expect("nothing is in the way");
+    assert_eq!(listed.load(Ordering::Relaxed), 2);
     assert!(book.missing(&plan).expect("it can be run").is_empty());
     assert_eq!(names(&out.join("runs")), ["p000-s1"]);
+}
+
+#[test]
+fn a_command_that_is_refused_ends_nobodys_sweep() {
+    let out = folder("refused");
+    complete(&plan(&["repeat=1"]), &out, false);
+    // Of another machine, where the file system has no locks.
+    fs::write(out.join(FIRST), "").expect("it can be written");
+    let other = plan(&["repeat=1", "transport.scdp.initial_window=9"]);
+    let open = || Book::open(&other, Arc::new(Directory::new(&out)), &resuming(SECOND), &[]);
+    assert!(matches!(open(), Err(LabError::Store(StoreError::Lost { .. }))));
+    assert!(out.join(FIRST).is_file());
+    fs::write(out.join("runs/p000-s1/notes.txt"), "mine").expect("it can be written");
+    let how = Opening { force: true, ..resuming(SECOND) };
+    let refused = Book::open(&other, Arc::new(Directory::new(&out)), &how, &[]);
+    assert!(matches!(refused, Err(LabError::Store(StoreError::NotOurs { .. }))));
+    assert!(out.join(FIRST).is_file());
 }
 
 #[test]

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from anabranch.results.manifest import RunEntry
     from anabranch.results.tables import Tables
 
 # Polars, SciPy, Altair and Rich are imported where they are used: `--help`, `--version` and `--dry-run` need none of
@@ -276,12 +277,25 @@ def _close(results: Tables, *, signalled: int | None, err: Console) -> int:
             f"interrupted: {len(runs) - waiting} of {len(runs)} runs finished and are kept in {results.folder}",
             markup=False,
         )
+    unfinished = [run for run in runs if run.status in {"interrupted", "failed", "wall_limit"}]
+    older = _finished_earlier(results, unfinished)
+    if older:
+        err.print(f"{older} of the others finished earlier and are kept there under hidden names", markup=False)
+        rest = " and runs the rest" if older < len(unfinished) else ""
+        err.print(f"hint: the same command with --resume brings these back{rest}", markup=False)
+    elif waiting:
         err.print("hint: the same command with --resume runs the others", markup=False)
-    elif any(run.status in {"failed", "wall_limit"} for run in runs):
+    elif unfinished:
         err.print("hint: the same command with --resume runs these again, and keeps the others", markup=False)
     if signalled is not None or waiting:
         return signalled or INTERRUPTED
     return 1 if results.manifest.incomplete or results.manifest.impossible else 0
+
+
+def _finished_earlier(results: Tables, unfinished: Sequence[RunEntry]) -> int:
+    """How many of these runs are in the folder all the same: they stepped aside, to be made again."""
+    there = set(outputs.folder(results.folder).finished().values()) if unfinished else set()
+    return sum(run.scenario_hash in there for run in unfinished)
 
 
 def _tell_captures(results: Tables, err: Console) -> None:

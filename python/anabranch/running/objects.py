@@ -72,8 +72,10 @@ class Objects:
     def create(self, name: str, content: bytes) -> None:
         """Create an object unless there is one; a store that has no conditional writes replaces it."""
         path = self._path(name)
-        # File systems of fsspec need not have them.
-        how = {"mode": "create"} if "mode" in inspect.signature(self.fs.pipe_file).parameters else {}
+        # File systems of fsspec need not have them; one that takes any option may pass it on to one that has.
+        options = inspect.signature(self.fs.pipe_file).parameters
+        known = "mode" in options or any(option.kind is option.VAR_KEYWORD for option in options.values())
+        how = {"mode": "create"} if known else {}
         with places.answering(self.out):
             try:
                 self.fs.pipe_file(path, content, **how)

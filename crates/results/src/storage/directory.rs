@@ -19,17 +19,15 @@ impl Directory {
     }
 
     fn walk(&self, folder: &str, into: &dyn Fn(&str) -> bool, found: &mut Vec<Item>) -> io::Result<()> {
-        let entries = match fs::read_dir(self.root.join(folder)) {
-            // A worker has just renamed or removed it.
-            Err(e) if e.kind() == io::ErrorKind::NotFound && !folder.is_empty() => return Ok(()),
-            entries => entries?,
-        };
-        for entry in entries {
+        // A worker may just have renamed or removed what is below the folder itself.
+        let entries = fs::read_dir(self.root.join(folder));
+        let entries = if folder.is_empty() { Some(entries?) } else { if_there(entries)? };
+        for entry in entries.into_iter().flatten() {
             let entry = entry?;
             let name = entry.file_name();
             let name = name.to_string_lossy();
             let path = if folder.is_empty() { name.into_owned() } else { format!("{folder}/{name}") };
-            let kind = entry.file_type()?;
+            let Some(kind) = if_there(entry.file_type())? else { continue };
             let kind = match (kind.is_file(), kind.is_dir()) {
                 (true, _) => Kind::File,
                 (_, true) => Kind::Folder,
@@ -44,12 +42,17 @@ impl Directory {
     }
 }
 
+/// What was found, unless it is missing.
+fn if_there<T>(found: io::Result<T>) -> io::Result<Option<T>> {
+    match found {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        found => found.map(Some),
+    }
+}
+
 /// Nothing, if that which was to go is not there.
 fn unless_missing(removed: io::Result<()>) -> io::Result<()> {
-    match removed {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
-        _ => Ok(()),
-    }
+    if_there(removed).map(|_| ())
 }
 
 impl Storage for Directory {
@@ -91,11 +94,7 @@ impl Storage for Directory {
     }
 
     fn read(&self, files: &[String]) -> io::Result<Vec<Option<Vec<u8>>>> {
-        let one = |file: &String| match fs::read(self.root.join(file)) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
-            content => content.map(Some),
-        };
-        files.iter().map(one).collect()
+        files.iter().map(|file| if_there(fs::read(self.root.join(file)))).collect()
     }
 
     fn ends_with(&self, file: &str, mark: &[u8]) -> bool {
@@ -166,6 +165,14 @@ mod tests {
         let written = here.root.join("runs/run.json");
         assert!(written.symlink_metadata().expect("it is there").is_file());
         assert_eq!(fs::read(written).expect("it is there"), b"ours");
+    }
+
+    #[test]
+    fn what_is_missing_is_passed_over_and_no_other_error() {
+        assert_eq!(if_there(Ok(1)).expect("it is there"), Some(1));
+        assert_eq!(if_there::<u8>(Err(io::ErrorKind::NotFound.into())).expect("it is no error"), None);
+        let error = if_there::<u8>(Err(io::ErrorKind::PermissionDenied.into())).expect_err("it is one");
+        assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
     }
 
     #[test]

@@ -47,6 +47,8 @@ pub(crate) struct Memory {
     locked: Arc<AtomicBool>,
     /// The lock object that another process has written when this one has looked for it once.
     rival: Mutex<Option<Vec<u8>>>,
+    /// The call on the lock object that fails once: its name, the calls before it that do not, and how.
+    fault: Mutex<Option<(&'static str, usize, io::ErrorKind)>>,
 }
 
 /// Unlocks when it goes, as the system does.
@@ -77,19 +79,43 @@ impl DerefMut for Change<'_> {
 impl Memory {
     /// What a new process finds.
     pub(crate) fn new(directory: bool, state: State, killed_after: usize) -> Arc<Self> {
-        let (states, locked, rival) = (Mutex::new(vec![state]), Arc::default(), Mutex::default());
-        Arc::new(Self { directory, states, killed_after, recording: true, locked, rival })
+        Self::begin(directory, state, killed_after, true)
     }
 
     /// What a process finds that is not killed.
     pub(crate) fn of_survivor(directory: bool, state: State) -> Arc<Self> {
-        let (states, locked, rival) = (Mutex::new(vec![state]), Arc::default(), Mutex::default());
-        Arc::new(Self { directory, states, killed_after: usize::MAX, recording: false, locked, rival })
+        Self::begin(directory, state, usize::MAX, false)
+    }
+
+    fn begin(directory: bool, state: State, killed_after: usize, recording: bool) -> Arc<Self> {
+        let (states, locked) = (Mutex::new(vec![state]), Arc::default());
+        let (rival, fault) = (Mutex::default(), Mutex::default());
+        Arc::new(Self { directory, states, killed_after, recording, locked, rival, fault })
     }
 
     /// Lets another process write the lock object when this one has looked for it once.
     pub(crate) fn set_rival(&self, lock: Vec<u8>) {
         *self.rival.lock().expect("nobody panics") = Some(lock);
+    }
+
+    /// Lets a call on the lock object fail once, after some that do not; what it should do may be done.
+    pub(crate) fn fail_once(&self, call: &'static str, after: usize, how: io::ErrorKind) {
+        *self.fault.lock().expect("nobody panics") = Some((call, after, how));
+    }
+
+    fn fault(&self, call: &str, file: Option<&String>) -> io::Result<()> {
+        let mut fault = self.fault.lock().expect("nobody panics");
+        if let Some((_, left, how)) =
+            fault.as_mut().filter(|(name, ..)| *name == call && file.is_some_and(|f| f == LOCK))
+        {
+            if *left == 0 {
+                let failed = Err((*how).into());
+                *fault = None;
+                return failed;
+            }
+            *left -= 1;
+        }
+        Ok(())
     }
 
     /// What it leaves at its end.
@@ -170,6 +196,7 @@ impl Storage for Memory {
     }
 
     fn read(&self, files: &[String]) -> io::Result<Vec<Option<Vec<u8>>>> {
+        self.fault("read", files.first())?;
         let state = self.look()?;
         let found = files.iter().map(|file| state.files.get(file).cloned()).collect();
         drop(state);
@@ -200,10 +227,11 @@ impl Storage for Memory {
 
     fn create(&self, file: &str, content: &[u8]) -> io::Result<()> {
         self.change()?.files.entry(file.to_owned()).or_insert_with(|| content.to_owned());
-        Ok(())
+        self.fault("create", Some(&file.to_owned()))
     }
 
     fn remove(&self, files: &[String]) -> io::Result<()> {
+        self.fault("remove", files.first())?;
         for file in files {
             self.change()?.files.remove(file);
         }

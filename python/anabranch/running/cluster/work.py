@@ -13,6 +13,7 @@ import shutil
 import tempfile
 import time
 import uuid
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,10 +24,13 @@ from anabranch.running import outputs
 from anabranch.running.cluster.package import Package, Unpacked, unpacked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 REPORT_EVERY_S = 1.0
 """Seconds between two progress reports of a run."""
+
+ENTRY = "run.json"
+"""The file of a run that is written last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,27 +165,37 @@ def _run_and_store(
     there = folder.stored(request.run, request.hash) if visible else None
     if there is not None:
         return there, None
-    draft = _draft(out / "runs" if shared else Path(tempfile.mkdtemp(prefix="run-", dir=scratch)), request.run)
-    of_another = False
-    try:
+    with ExitStack() as stack:
+        folder_of_drafts = out / "runs"
+        if not shared:
+            own = tempfile.TemporaryDirectory(prefix="run-", dir=scratch, ignore_cleanup_errors=True)
+            folder_of_drafts = Path(stack.enter_context(own))
+        draft = stack.enter_context(_draft(folder_of_drafts, request.run))
         entry = sweep.run_one(request.run, str(draft), report)
         if json.loads(entry)["status"] == "interrupted":
             return entry, None
         if visible:
             return folder.publish(draft, request.run, request.hash, request.token), None
         return entry, _packed(draft, request)
-    except SupersededError:
-        # The draft is complete: the command that writes there now may have found it, and be giving it the run's name.
-        of_another = shared
+
+
+@contextmanager
+def _draft(folder: Path, run: str) -> Iterator[Path]:
+    """The folder of a run until it is complete: of this worker alone.
+
+    It goes, unless the run is complete and cannot be stored: then the next command finds it there, or has found it
+    already.
+    """
+    draft = folder / f".{run}.{uuid.uuid4().hex[:8]}.part"
+    complete = False
+    try:
+        yield draft
+    except BaseException:
+        complete = (draft / ENTRY).is_file()
         raise
     finally:
-        if not of_another:
-            shutil.rmtree(draft if shared else draft.parent, ignore_errors=True)
-
-
-def _draft(folder: Path, run: str) -> Path:
-    """The folder of a run until it is complete: of this worker alone."""
-    return folder / f".{run}.{uuid.uuid4().hex[:8]}.part"
+        if not complete:
+            shutil.rmtree(draft, ignore_errors=True)
 
 
 def _packed(draft: Path, request: RunRequest) -> Mapping[str, bytes]:
@@ -199,15 +213,12 @@ def _packed(draft: Path, request: RunRequest) -> Mapping[str, bytes]:
 
 def unpack(files: Mapping[str, bytes], out: Path, run: str, known: str) -> str:
     """Write a run that was sent back; returns its entry."""
-    draft = _draft(out / "runs", run)
-    try:
+    with _draft(out / "runs", run) as draft:
         # The entry last: with it, a run is complete.
-        for name, content in sorted(files.items(), key=lambda file: file[0] == "run.json"):
+        for name, content in sorted(files.items(), key=lambda file: file[0] == ENTRY):
             target = Path(os.path.normpath(draft / name))
             if not target.is_relative_to(draft) or target == draft:
                 raise ClusterError(f"{run}: a worker sent a file that leads out of its folder: {name!r}")
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
         return outputs.folder(out).publish(draft, run, known, None)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
