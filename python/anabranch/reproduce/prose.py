@@ -108,7 +108,7 @@ def formatted(value: object, form: str) -> str:
 
 
 class NotRecorded(AnabranchError):  # noqa: N818 - a state, not a mistake
-    """A number that will be there when its experiment is recorded."""
+    """A number that will be there when its experiment is recorded, or recorded again."""
 
 
 def parts(match: re.Match[str]) -> tuple[str, str, str]:
@@ -345,11 +345,11 @@ class Facts:
         line, _, x = line.rpartition("@") if "@" in line else (line, "", "")
         panels = {(one["figure"], panel["panel"]): panel["series"] for one in kept.figures for panel in one["panels"]}
         if (number, key) not in panels:
-            raise AnabranchError("no such panel", hint=nearest(place, ["/".join(one) for one in panels]))
-        points = _known(panels[number, key], line, "series")
+            raise NotRecorded("no such panel", hint=nearest(place, ["/".join(one) for one in panels]))
+        points = _known(panels[number, key], line, "series", NotRecorded)
         if not x:
             return points["y"]
-        return _known(dict(zip(map(str, points["x"]), points["y"], strict=True)), x, "point")
+        return _known(dict(zip(map(str, points["x"]), points["y"], strict=True)), x, "point", NotRecorded)
 
     def _evaluate(self, text: str, experiment: Experiment) -> Any:  # noqa: ANN401 - a number
         def value(node: ast.AST) -> Any:  # noqa: ANN401 - as above
@@ -375,7 +375,7 @@ class Facts:
             raise AnabranchError(f"not arithmetic: {error}") from error
 
 
-def _known(of: Mapping[str, Any], name: str, what: str) -> Any:  # noqa: ANN401 - what the mapping holds
+def _known(of: Mapping[str, Any], name: str, what: str, error: type[AnabranchError] = AnabranchError) -> Any:  # noqa: ANN401 - what the mapping holds
     if name not in of:
-        raise AnabranchError(f"no {what} is called {name!r}", hint=nearest(name, of))
+        raise error(f"no {what} is called {name!r}", hint=nearest(name, of))
     return of[name]
