@@ -336,7 +336,7 @@ def test_a_panel_of_the_full_size_has_rows_and_its_caption_their_columns(read: C
 def facts(read: Callable[[str], Experiment], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> prose.Facts:
     """An experiment that is recorded, without its second claim."""
     monkeypatch.chdir(tmp_path)
-    series = {"SCDP": {"x": [1, 2], "y": [3, 4]}}
+    series = {"SCDP": {"x": [1, 2], "y": [3, 4], "low": [2.5, 3], "high": [3.5, 5]}, "NDP": {"x": [1], "y": [3]}}
     made = Record(
         "scdp/one",
         False,
@@ -361,6 +361,7 @@ def facts(read: Callable[[str], Experiment], monkeypatch: pytest.MonkeyPatch, tm
         ("{claim:fct-0.5} of {paper:fct-0.5|.0f}", "9.00 of 10"),
         ('{= 100 * claim("scdp/one#fct-0.5") / paper("fct-0.5")|.0f} %', "90 %"),
         ('{record:1/a:SCDP@2}, {= max(record("1/a:SCDP")) - 1}', "4.00, 3.00"),
+        ("{interval:1/a:SCDP@1|.1f}", "2.5 to 3.5"),
         ("{scenario:fabric.rate}, {scenario:workload.a.sessions|d}", "10 Gbps, 7"),
         ("{scenario:fabric.delay=10 µs}, {scenario:scdp/one#host.share=0.8|.2f}", "10 µs, 0.80"),
         ("{scenario:switch.buffer=20 packets}, {scenario:workload.a.sessions=7}", "20 packets, 7"),
@@ -383,7 +384,10 @@ def test_references_become_numbers(facts: prose.Facts, text: str, told: str) -> 
         ("{claim:scdp/two#fct-0.5}", "no experiment is called 'scdp/two'"),
         ("{record:1/c:SCDP@2}", "no panel of figure 1 is called 'c'"),
         ("{record:1/b:SCDP@2}", "no such panel"),
-        ("{record:1/a:NDP@2}", "no series is called"),
+        ("{record:1/a:PIAS@2}", "no series is called"),
+        ("{interval:1/a:NDP@1}", "no column is called 'low'"),
+        ("{interval:1/a:SCDP}", "expected a number, not [2.5, 3]"),
+        ('{= interval("1/a:SCDP@1")}', "not arithmetic"),
         ("{record:1/a:SCDP@3}", "no point is called '3'"),
         ("{scenario:fabric.rat}", "has no key 'fabric.rat'"),
         ("{number:7}", "no reference is called 'number'"),
@@ -415,7 +419,7 @@ def test_references_become_numbers(facts: prose.Facts, text: str, told: str) -> 
 def test_what_refers_to_nothing_is_an_error(facts: prose.Facts, text: str, message: str) -> None:
     with pytest.raises(AnabranchError, match=re.escape(message)):
         facts.text(text, facts.experiments[0])
-    if "has not measured" in message or message in {"no such panel", "no series is called", "no point is called '3'"}:
+    if "has not measured" in message or re.match(r"no (such panel|series|point|column)", message):
         assert facts.text(f"It is {text}.", facts.experiments[0], missing="unknown") == "It is unknown."
     else:
         with pytest.raises(AnabranchError, match=re.escape(message)):

@@ -1,7 +1,7 @@
 """Prose whose numbers are references, so that they follow what was recorded.
 
 In braces stand ``claim:KEY`` (our number), ``paper:KEY`` (the paper's), ``record:FIGURE/PANEL:SERIES@X`` (a point of a
-recorded figure), ``scenario:KEY`` (a setting) and ``scenario:KEY=VALUE`` (one of those that it sweeps), each with
+recorded figure), ``interval:`` with the same (its confidence interval), ``scenario:KEY`` (a setting) and ``scenario:KEY=VALUE`` (one of those that it sweeps), each with
 ``EXPERIMENT#`` before it if it is another one's, and ``=`` with an arithmetic expression of such references, ``exp(-3 *
 6000 / 175)`` or ``100 * claim("a") / paper("a")``. A format may follow: ``{claim:KEY|.2f}``. Two kinds are shown as
 they stand: ``setting:NUMBER`` for what a paper or another source says and no scenario does, and ``once:NUMBER`` for
@@ -130,7 +130,7 @@ def syntax(text: str) -> None:
     for match in REFERENCE.finditer(text):
         kind, target, form = parts(match)
         try:
-            _known(dict.fromkeys([*NUMBERS, *TEXTS, "="]), kind, "reference")
+            _known(dict.fromkeys([*NUMBERS, *TEXTS, "interval", "="]), kind, "reference")
             if kind in SHOWN:
                 _one(target)
             if kind not in TEXTS:
@@ -288,6 +288,10 @@ class Facts:
             return target
         if kind == "=":
             return formatted(self._evaluate(target, experiment), form)
+        if kind == "interval":
+            of, target, _ = self._there(kind, target, experiment)
+            ends = (self._point(target, self.record(of.name), end) for end in ("low", "high"))
+            return " to ".join(formatted(end, form) for end in ends)
         found = self._value(kind, target, experiment)
         as_written = kind == "scenario" and not form and type(found) is not bool
         return formatted(quantity(found) if as_written else found, form)
@@ -328,7 +332,7 @@ class Facts:
         """The experiment that a reference is to, the key in it, and the claim if it is one's."""
         name, _, target = target.rpartition("#")
         of: Experiment = _known({one.name: one for one in self.experiments}, name, "experiment") if name else experiment
-        if kind == "record":
+        if kind in {"record", "interval"}:
             number, _, key = target.partition(":")[0].partition("/")
             figure = _known({one.number: one for one in of.figure}, number, "figure")
             _known(dict.fromkeys(one for panel in figure.panel for one in panel.keys), key, f"panel of figure {number}")
@@ -339,7 +343,7 @@ class Facts:
         return of, target, _known({one.key: one for one in of.claim}, target, "claim")
 
     @staticmethod
-    def _point(target: str, kept: Record) -> Any:  # noqa: ANN401 - a number or a list
+    def _point(target: str, kept: Record, column: str = "y") -> Any:  # noqa: ANN401 - a number or a list
         place, _, line = target.partition(":")
         number, _, key = place.partition("/")
         line, _, x = line.rpartition("@") if "@" in line else (line, "", "")
@@ -347,9 +351,8 @@ class Facts:
         if (number, key) not in panels:
             raise NotRecorded("no such panel", hint=nearest(place, ["/".join(one) for one in panels]))
         points = _known(panels[number, key], line, "series", NotRecorded)
-        if not x:
-            return points["y"]
-        return _known(dict(zip(map(str, points["x"]), points["y"], strict=True)), x, "point", NotRecorded)
+        values = _known(points, column, "column", NotRecorded)
+        return _known(dict(zip(map(str, points["x"]), values, strict=True)), x, "point", NotRecorded) if x else values
 
     def _evaluate(self, text: str, experiment: Experiment) -> Any:  # noqa: ANN401 - a number
         def value(node: ast.AST) -> Any:  # noqa: ANN401 - as above
