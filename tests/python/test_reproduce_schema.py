@@ -431,12 +431,26 @@ def test_two_experiments_do_not_draw_the_same_figure(read: Callable[[str], Exper
     folder = tmp_path / "scenarios/scdp/two"
     folder.mkdir()
     (folder / "two.toml").write_text(SCENARIO)
-    (folder / "experiment.toml").write_text(WHOLE.replace('"1a", "1b"', '"1"'))
-    registry.load(tmp_path / "scenarios")
-    registry.load.cache_clear()
-    (folder / "experiment.toml").write_text(WHOLE)
-    with pytest.raises(AnabranchError, match=r"one/experiment.toml: figures: '1a' is one of scdp/two already"):
+    other = folder / "experiment.toml"
+    panels = re.search(r"panel = \[.*?\n\]", WHOLE, re.DOTALL)
+    assert panels
+    alone = WHOLE.replace(panels[0], 'value = "AVG(fct_ns)"').replace('"1a", "1b"', '"1"')
+    for text in (
+        WHOLE,
+        WHOLE.replace('"1a", "1b"', '"1"'),
+        WHOLE.replace('key = "a"', 'key = "c"').replace("1a", "1c"),
+        alone,
+    ):
+        other.write_text(text)
+        with pytest.raises(AnabranchError, match=r"one/experiment.toml: figures: '1[ab]' is one of scdp/two already"):
+            registry.load(tmp_path / "scenarios")
+    for text in (
+        WHOLE.replace('"1a", "1b"', '"One 1a", "One 1b"'),
+        WHOLE.replace('number = "1"', 'number = "2"').replace('"1a", "1b"', '"2"'),
+    ):
+        other.write_text(text)
         registry.load(tmp_path / "scenarios")
+        registry.load.cache_clear()
 
 
 @pytest.mark.parametrize(

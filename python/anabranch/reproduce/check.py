@@ -64,12 +64,8 @@ def references(experiment: Experiment, known: Sequence[Experiment]) -> None:
     check = _Check(experiment, Path(f"{experiment.folder}/{EXPERIMENT}"))
     check.there("notes", partial(facts.text, experiment=experiment, missing=""), experiment.notes)
     for other in known:
-        if (
-            other.paper == experiment.paper
-            and other is not experiment
-            and (both := set(other.figures) & set(experiment.figures))
-        ):
-            check.fail("figures", f"{min(both)!r} is one of {other.name} already")
+        if other.paper == experiment.paper and other is not experiment:
+            check.apart(other)
     for name, of in experiment.explained.items():
         at = f"explanation.{name}"
         check.there(at, partial(facts.text, experiment=experiment, missing=""), of.text)
@@ -182,14 +178,22 @@ class _Check:
     def figures(self) -> None:
         """The figures that it lists are those that it draws, as a whole or panel by panel."""
         listed = {one.rpartition(" ")[2]: one for one in self.experiment.figures}
-        of = self.experiment.figure
-        drawn = {figure.number + key: figure.number for figure in of for panel in figure.panel for key in panel.keys}
+        drawn = {number + key: number for number, key in _drawn(self.experiment)}
         for one, figure in drawn.items():
             if not {one, figure} & set(listed):
                 self.fail("figures", f"{one!r} is drawn, and not listed")
         for one, name in listed.items():
             if one not in {*drawn, *drawn.values()}:
                 self.fail("figures", f"{name!r} is listed, and not drawn", nearest(one, drawn))
+
+    def apart(self, other: Experiment) -> None:
+        """Another experiment draws other figures, or other panels of the same; a figure without panels is all of it."""
+        theirs = _drawn(other)
+        for (number, key), source in _drawn(self.experiment).items():
+            for (one, panel), of in theirs.items():
+                if (one, of) == (number, source) and (key == panel or not key or not panel):
+                    name = f"{source} {number}{key or panel}".lstrip()
+                    self.fail("figures", f"{name!r} is one of {other.name} already")
 
     def claim(self, claim: Claim, at: str) -> None:
         if [one.key for one in self.experiment.claim].count(claim.key) > 1:
@@ -233,3 +237,10 @@ class _Check:
         for name, one in self.experiment.explanation.items():
             if one.kind == "measured" and not one.experiments:
                 self.fail(f"explanation.{name}", "measured by which 'experiments' of ours?")
+
+
+def _drawn(experiment: Experiment) -> dict[tuple[str, str], str]:
+    """The panels that an experiment draws, figure and letter, and of what they are if not of its paper."""
+    of = {one.rpartition(" ")[2]: one.rpartition(" ")[0] for one in experiment.figures}
+    panels = [(figure.number, key) for figure in experiment.figure for panel in figure.panel for key in panel.keys]
+    return {(number, key): of.get(number + key, of.get(number, "")) for number, key in panels}

@@ -1,12 +1,12 @@
 """Prose whose numbers are references, so that they follow what was recorded.
 
 In braces stand ``claim:KEY`` (our number), ``paper:KEY`` (the paper's), ``record:FIGURE/PANEL:SERIES@X`` (a point of a
-recorded figure), ``interval:`` with the same (its confidence interval), ``scenario:KEY`` (a setting) and ``scenario:KEY=VALUE`` (one of those that it sweeps), each with
-``EXPERIMENT#`` before it if it is another one's, and ``=`` with an arithmetic expression of such references, ``exp(-3 *
-6000 / 175)`` or ``100 * claim("a") / paper("a")``. A format may follow: ``{claim:KEY|.2f}``. Two kinds are shown as
-they stand: ``setting:NUMBER`` for what a paper or another source says and no scenario does, and ``once:NUMBER`` for
-what was measured by a command in the text and not recorded. ``note:NAME`` and ``explanation:NAME`` are texts of the
-same file or its paper's.
+recorded figure), ``interval:`` with the same (its confidence interval), ``scenario:KEY`` (a setting) and
+``scenario:KEY=VALUE`` (one of those that it sweeps), each with ``EXPERIMENT#`` before it if it is another one's, and
+``=`` with an arithmetic expression of such references, ``exp(-3 * 6000 / 175)`` or ``100 * claim("a") / paper("a")``. A
+format may follow: ``{claim:KEY|.2f}``. Two kinds are shown as they stand: ``setting:NUMBER`` for what a paper or
+another source says and no scenario does, and ``once:NUMBER`` for what was measured by a command in the text and not recorded.
+``note:NAME`` and ``explanation:NAME`` are texts of the same file or its paper's.
 """
 
 from __future__ import annotations
