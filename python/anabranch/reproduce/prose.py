@@ -5,8 +5,8 @@ recorded figure), ``interval:`` with the same (its confidence interval), ``scena
 ``scenario:KEY=VALUE`` (one of those that it sweeps), each with ``EXPERIMENT#`` before it if it is another one's, and
 ``=`` with an arithmetic expression of such references, ``exp(-3 * 6000 / 175)`` or ``100 * claim("a") / paper("a")``. A
 format may follow: ``{claim:KEY|.2f}``. Two kinds are shown as they stand: ``setting:NUMBER`` for what a paper or
-another source says and no scenario does, and ``once:NUMBER`` for what was measured by a command in the text and not recorded.
-``note:NAME`` and ``explanation:NAME`` are texts of the same file or its paper's.
+another source says and no scenario does, and ``once:NUMBER`` for what was measured by a command in the text and not
+recorded. ``note:NAME`` and ``explanation:NAME`` are texts of the same file or its paper's.
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ NUMBERS = ("claim", "paper", "record", "scenario")
 SHOWN = ("setting", "once")
 TEXTS = (*SHOWN, "note", "explanation")
 """Kinds of references: to numbers, which may have a format, to numbers that stand in them, and to texts."""
-QUANTITY = re.compile(r"\d[\d.]*(?: ?[A-Za-zµ][A-Za-z/]*)?")
+NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
+QUANTITY = re.compile(rf"{NUMBER.pattern}(?: ?[A-Za-zµ][A-Za-z/]*)?")
+"""A number, and one that may have a unit."""
 DEPTH = 8
 """Texts within texts."""
 LENGTH = 20_000
@@ -187,6 +189,8 @@ def calls(node: ast.expr) -> list[tuple[str, str]]:
             case ast.UnaryOp(of, operand) if type(of) in OPERATORS:
                 nodes.append(operand)
             case ast.Call(ast.Name(kind), [ast.Constant(str(target))], []) if kind in {*NUMBERS, "once"}:
+                if kind == "once" and not NUMBER.fullmatch(target):
+                    raise AnabranchError(f"once: expected a number without a unit, not {target!r}")
                 found.append((kind, target))
             case ast.Call(ast.Name(name), arguments, []) if name in FUNCTIONS:
                 nodes += arguments
