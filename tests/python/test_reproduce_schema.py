@@ -28,7 +28,11 @@ if TYPE_CHECKING:
     from anabranch.results.tables import Tables
 
 SCENARIO = '[fabric]\nk = 4\nrate = "10Gbps"\nlossless = true\n\n[[workload]]\nname = "a"\nsessions = 7\n'
-SCENARIO += '\n[sweep]\n"fabric.delay, host.share" = [["1us", 0.5], ["10us", 0.8]]\n"switch.buffer" = ["20 packets"]\n'
+SCENARIO += 'placement = { pattern = "stride", by = 4, pairs = [1] }\n'
+SCENARIO += '\n[[workload]]\nname = "b"\nplacement = { pattern = "stride", by = 4 }\n'
+SCENARIO += '\n[sweep]\n"workload.b.placement" = [{ pattern = "stride", by = 4 }, { pattern = "random" }]\n'
+SCENARIO += '"workload.0.share" = [1, 2]\n"fabric.delay, host.share" = [["1us", 0.5], ["10us", 0.8]]\n'
+SCENARIO += '"switch.buffer" = ["20 packets"]\n'
 WHOLE = """\
 title = "Title"
 question = "Question?"
@@ -277,6 +281,10 @@ def test_a_group_is_by_what_there_is(read: Callable[[str], Experiment]) -> None:
     with pytest.raises(AnabranchError, match=r"scdp/one: rows.short: .*no column 'workload.a.session'") as caught:
         groups("workload.a.session")
     assert caught.value.hint == "did you mean 'workload.a.sessions'?"
+    for swept in ("workload.b.placement.by", "workload.1.placement", "workload.b", "workload.a.share"):
+        with pytest.raises(AnabranchError, match=rf"no column '{swept}', nor a key that the scenario fixes"):
+            groups(swept)
+    assert groups("workload.a.placement.by") == 1
 
 
 @pytest.mark.parametrize(
@@ -364,6 +372,7 @@ def facts(read: Callable[[str], Experiment], monkeypatch: pytest.MonkeyPatch, tm
         ("{interval:1/a:SCDP@1|.1f}", "2.5 to 3.5"),
         ("{scenario:fabric.rate}, {scenario:workload.a.sessions|d}", "10 Gbps, 7"),
         ("{scenario:fabric.delay=10 µs}, {scenario:scdp/one#host.share=0.8|.2f}", "10 µs, 0.80"),
+        ("{scenario:workload.0.placement.by}, {scenario:workload.a.share=2}, {scenario:workload.0.share=1}", "4, 2, 1"),
         ("{scenario:switch.buffer=20 packets}, {scenario:workload.a.sessions=7}", "20 packets, 7"),
         ('{= 100 * scenario("host.share=0.5")|.0f} %', "50 %"),
         ('{= 2 * once("1.5")|.1f}', "3.0"),
@@ -412,7 +421,19 @@ def test_references_become_numbers(facts: prose.Facts, text: str, told: str) -> 
         ("{= 1e308 * 10}", "expected a number, not inf"),
         ("{= 1e308 * 10 - 1e308 * 10}", "expected a number, not nan"),
         ("{= min(True, 2)}", "not arithmetic"),
-        ("{scenario:fabric.lossless}", "expected a number, not True"),
+        ("{scenario:fabric.lossless}", "expected a number or a text, not True"),
+        ("{scenario:workload.a.placement}", "expected a number or a text, not {'pattern'"),
+        ("{scenario:workload.a.placement.pairs}", "expected a number or a text, not [1]"),
+        ("{scenario:workload.a.placement.pairs=[1]}", "expected a number or a text, not [1]"),
+        ("{scenario:workload.b.placement.by}", "it is swept: workload.b.placement"),
+        ("{scenario:workload.1.placement.by}", "it is swept: workload.b.placement"),
+        ("{scenario:workload.b.placement.by=4}", "no values of its own: it is swept with workload.b.placement"),
+        ("{scenario:workload.a.share}", "it is swept: workload.0.share"),
+        ("{scenario:fabric.rate|.2f}", "expected a number, not 10Gbps"),
+        ("{scenario:fabric.delay=10 µs|.2f}", "expected a number, not 10us"),
+        ('{= claim("fct-0.8") * scenario("fabric.rate")}', "not arithmetic: fabric.rate is '10Gbps'"),
+        ("{setting:3|.2f}", "it is shown as it stands: expected no format"),
+        ("{explanation:why|}", "it is shown as it stands: expected no format"),
         (f"{{= {'-' * 990}1}}", "not arithmetic: maximum recursion depth exceeded"),
         (f"{{= {'1 + ' * 300}1}}", "expected at most 1000 characters"),
         ("{record:1/a:SCDP}", "expected a number, not [3, 4]"),

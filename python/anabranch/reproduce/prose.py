@@ -94,19 +94,23 @@ def formatted(value: object, form: str) -> str:
 
     Examples
     --------
-    >>> formatted(2.25, ".1f"), formatted("10Gbps", "")
-    ('2.2', '10 Gbps')
+    >>> formatted(2.25, ".1f"), formatted(4.0, "")
+    ('2.2', '4.00')
     """
-    if not FORMAT.fullmatch(form):
-        raise AnabranchError(f"{form!r} is no format of a number", hint="such as .2f, ,d or .3g")
-    if isinstance(value, str):
-        return quantity(value)
+    _format(form)
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise AnabranchError(f"expected a number, not {str(value)[:40]}")
     try:
         return format(value, form) if form else units.digits(value)
     except ValueError as error:
         raise AnabranchError(f"{form!r} does not fit {value}: {error}") from error
+
+
+def _format(form: str, *, of: str = "") -> None:
+    if of in TEXTS:
+        raise AnabranchError("it is shown as it stands: expected no format")
+    if not FORMAT.fullmatch(form):
+        raise AnabranchError(f"{form!r} is no format of a number", hint="such as .2f, ,d or .3g")
 
 
 class NotRecorded(AnabranchError):  # noqa: N818 - a state, not a mistake
@@ -135,8 +139,8 @@ def syntax(text: str) -> None:
             _known(dict.fromkeys([*NUMBERS, *TEXTS, "interval", "="]), kind, "reference")
             if kind in SHOWN:
                 _one(target)
-            if kind not in TEXTS:
-                formatted("", form)
+            if match[3] is not None:
+                _format(form, of=kind)
             if kind == "=":
                 calls(parsed(target))
         except AnabranchError as error:
@@ -297,8 +301,7 @@ class Facts:
             ends = (self._point(target, self.record(of.name), end) for end in ("low", "high"))
             return " to ".join(formatted(end, form) for end in ends)
         found = self._value(kind, target, experiment)
-        as_written = kind == "scenario" and not form and type(found) is not bool
-        return formatted(quantity(found) if as_written else found, form)
+        return quantity(found) if kind == "scenario" and not form else formatted(found, form)
 
     def record(self, name: str) -> Record:
         """The record of an experiment."""
@@ -326,11 +329,14 @@ class Facts:
     @staticmethod
     def _setting(target: str, of: Experiment) -> Any:  # noqa: ANN401 - a number or a text
         key, given, value = target.partition("=")
-        if given:
-            return _known(of.values(key), value, f"value of {key}")
-        if key in (swept := of.swept()):
-            raise AnabranchError(f"it is swept: {key}", hint=f"one of its values, {key}={quantity(swept[key][0])}")
-        return of.setting(key)
+        if not given and (swept := of.sweeps(key)):
+            one = next(iter(of.swept()[swept]), None)
+            hint = f"one of its values, {swept}={quantity(one)}" if isinstance(one, str | int | float) else None
+            raise AnabranchError(f"it is swept: {swept}", hint=hint)
+        found = _known(of.values(key), value, f"value of {key}") if given else of.setting(key)
+        if type(found) not in {str, int, float}:
+            raise AnabranchError(f"expected a number or a text, not {str(found)[:40]}")
+        return found
 
     def _there(self, kind: str, target: str, experiment: Experiment) -> tuple[Experiment, str, Claim | None]:
         """The experiment that a reference is to, the key in it, and the claim if it is one's."""
@@ -375,7 +381,9 @@ class Facts:
 
         tree = parsed(text)
         for kind, target in calls(tree):
-            self._there(kind, target, experiment)
+            of, key, _ = self._there(kind, target, experiment)
+            if kind == "scenario" and isinstance(text := self._setting(key, of), str):
+                raise AnabranchError(f"not arithmetic: {target} is {text!r}")
         try:
             return float(value(tree))
         except (TypeError, ValueError, ArithmeticError, RecursionError) as error:
