@@ -260,6 +260,50 @@ def test_what_does_not_fit_is_refused_with_file_key_and_nearest_name(
     assert hint in (caught.value.hint or "")
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "message", "hint"),
+    [
+        (
+            'value = "SUM(seed)"',
+            'valeu = "SUM(seed)"',
+            "panels.two[0] (a): unknown key 'valeu'",
+            "did you mean 'value'?",
+        ),
+        ('value = "SUM(seed)"', "value = 1", "panels.two[0] (a): value: expected text, not 1", ""),
+        ('value = "SUM(seed)"', 'kind = "men"', "panels.two[0] (a): kind: expected one of 'means'", "'means'"),
+        ('from = "flows"', 'from = "flow"', "rows.shared: 'flow' is not among the rows", "'flows'"),
+        ("SUM(seed)", "SUM(seed", "panels.two[0]: not an SQL expression", ""),
+        ('from = "flows"', 'from = "flows"\ncondition = "a("', "rows.shared: not an SQL expression", ""),
+        ("[rows", '[series]\na = [{ label = "x" }]\n[rows', "series.a[0]: expected 'transport'", ""),
+        ("[rows", '[note]\na = "It is 8 ms."\n[rows', "note.a: the number 8 is typed", ""),
+        ("[rows", '[explanation.a]\nkind = "measured"\ntext = "A"\n[rows', "explanation.a: measured by which", ""),
+    ],
+)
+def test_what_does_not_fit_in_a_paper_is_told_of_its_file(
+    read: Callable[[str], Experiment], tmp_path: Path, old: str, new: str, message: str, hint: str
+) -> None:
+    file = tmp_path / "scenarios/scdp/paper.toml"
+    assert old in file.read_text()
+    file.write_text(file.read_text().replace(old, new, 1))
+    with pytest.raises(AnabranchError) as caught:
+        read(WHOLE)
+    assert caught.value.message.startswith(f"{file}: {message}")
+    assert hint in (caught.value.hint or "")
+
+
+def test_an_explanation_of_a_paper_that_refers_to_nothing_is_told_of_its_file(
+    read: Callable[[str], Experiment], tmp_path: Path
+) -> None:
+    read(WHOLE)
+    file = tmp_path / "scenarios/scdp/paper.toml"
+    file.write_text(file.read_text() + '[explanation.theirs]\nkind = "arithmetic"\ntext = "{claim:lost}"\n')
+    own = tmp_path / "scenarios/scdp/one/experiment.toml"
+    own.write_text(own.read_text().replace('explanation = "why"', 'explanation = "theirs"'))
+    with pytest.raises(AnabranchError, match=r"no claim is called 'lost'") as caught:
+        registry.load(tmp_path / "scenarios")
+    assert caught.value.message.startswith(f"{file}: explanation.theirs: scdp/one: ")
+
+
 def test_what_does_not_fit_the_results_is_named(read: Callable[[str], Experiment]) -> None:
     results = cast("Tables", SimpleNamespace(flows=pl.DataFrame({"seed": [1], "size_bytes": [5], "fct_ns": [2.0]})))
     source = Source(read(WHOLE), results)
