@@ -77,7 +77,6 @@ each = [
 kind = "arithmetic"
 text = "TEXT"
 """
-INCLUDED = re.compile(r"\{explanation:([^{}]+)\}")
 WITHIN = ("flows-of-workload",)
 """Rows that functions of the reductions name."""
 WHY = (
@@ -291,17 +290,51 @@ def test_what_does_not_fit_in_a_paper_is_told_of_its_file(
     assert hint in (caught.value.hint or "")
 
 
-def test_an_explanation_of_a_paper_that_refers_to_nothing_is_told_of_its_file(
+@pytest.mark.parametrize(
+    ("use", "message"),
+    [
+        ("", "note.theirs: no notes and no claim lead to it"),
+        ("{note:theirs}", "explanation.theirs: no notes and no claim lead to it"),
+        ("{note:theirs} {explanation:theirs}", "note.theirs: scdp/one: {claim:lost}: no claim is called 'lost'"),
+        ("{explanation:theirs}", "explanation.theirs: scdp/one: {claim:lost}: no claim is called 'lost'"),
+    ],
+)
+def test_a_text_of_a_paper_is_shown_and_refers_to_what_is_there(
+    read: Callable[[str], Experiment], tmp_path: Path, use: str, message: str
+) -> None:
+    read(WHOLE.replace("TEXT", f"Why. {use}"))
+    file = tmp_path / "scenarios/scdp/paper.toml"
+    lost = "{claim:lost}" if "lost" in message else "lost"
+    text = "A." if use.startswith("{note") else "{note:theirs}"
+    text = f'[note]\ntheirs = "{lost}"\n[explanation.theirs]\nkind = "arithmetic"\ntext = "{text}"\n'
+    file.write_text(file.read_text() + text)
+    with pytest.raises(AnabranchError) as caught:
+        registry.load(tmp_path / "scenarios")
+    assert caught.value.message.startswith(f"{file}: {message}")
+
+
+@pytest.mark.parametrize("text", ['[note]\nmine = "A."', '[explanation.mine]\nkind = "arithmetic"\ntext = "A."'])
+def test_a_text_of_an_experiment_is_shown(read: Callable[[str], Experiment], tmp_path: Path, text: str) -> None:
+    read(f"{WHOLE}{text}\n")
+    at = "note.mine" if "note" in text else "explanation.mine"
+    with pytest.raises(AnabranchError, match=rf"one/experiment.toml: {at}: no notes and no claim lead to it"):
+        registry.load(tmp_path / "scenarios")
+
+
+def test_what_a_command_showed_is_remarked_wherever_it_is_told(
     read: Callable[[str], Experiment], tmp_path: Path
 ) -> None:
-    read(WHOLE)
-    file = tmp_path / "scenarios/scdp/paper.toml"
-    file.write_text(file.read_text() + '[explanation.theirs]\nkind = "arithmetic"\ntext = "{claim:lost}"\n')
-    own = tmp_path / "scenarios/scdp/one/experiment.toml"
-    own.write_text(own.read_text().replace('explanation = "why"', 'explanation = "theirs"'))
-    with pytest.raises(AnabranchError, match=r"no claim is called 'lost'") as caught:
-        registry.load(tmp_path / "scenarios")
-    assert caught.value.message.startswith(f"{file}: explanation.theirs: scdp/one: ")
+    command = "(`anabranch run scenarios/scdp/one/one.toml`)"
+    notes = f'order = 1\nnotes = "{{once:1}} {command} {{note:n}}"\n'
+    experiment = read(
+        WHOLE.replace("TEXT", "{explanation:in}").replace("order = 1\n", notes)
+        + f'[explanation.in]\nkind = "arithmetic"\ntext = "It is {command}."\n[note]\nn = "{{once:2}} {command}"\n'
+    )
+    registry.load(tmp_path / "scenarios")
+    made = Record("scdp/one", False, (1,), "", "1.0", 0, {})
+    found = [one for one in comparison.remarks(tmp_path, [experiment], {"scdp/one": made}) if "once" in one]
+    told = [("notes", "1, "), ("explanation.in", ""), ("note.n", "2, ")]
+    assert found == [f"scdp/one: {at}: measured once, not recorded: {of}what a command shows" for at, of in told]
 
 
 def test_what_does_not_fit_the_results_is_named(read: Callable[[str], Experiment]) -> None:
@@ -607,21 +640,11 @@ def test_the_reference_has_the_keys_of_each_table_and_no_others(section: str, ki
 
 def test_commands_of_texts_can_be_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(bundle.clone("this test"))
-    texts = {why.text for one in registry.experiments() for why in one.explanation.values()}
+    texts = {text for one in registry.experiments() for text in prose.shown(one).values()}
     found = [command for text in texts for command in prose.commands(text)]
     assert found
     for file, *settings in found:
         assert planning.plan(Path(file), settings).runs
-
-
-def test_an_explanation_of_a_file_is_one_that_a_claim_has() -> None:
-    for paper in registry.papers():
-        of = registry.of_paper(paper.name)
-        used = {claim.explanation for one in of for claim in one.claim}
-        included = {name for one in of for why in one.explanation.values() for name in INCLUDED.findall(why.text)}
-        for one in of:
-            assert set(one.explanation) - set(paper.explanation) <= used | included, one.name
-        assert set(paper.explanation) <= used | included, paper.name
 
 
 def test_an_explanation_is_of_a_claim_that_needs_one() -> None:

@@ -19,7 +19,7 @@ from anabranch.reproduce.rows import TABLES, expression, function
 from anabranch.reproduce.schema import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
     from anabranch.reproduce.claims import Claim
     from anabranch.reproduce.model import Paper, Shared
@@ -71,36 +71,54 @@ def shared(paper: Paper, file: Path) -> None:
             check.there(f"{at}: caption", placeholders, made.get("caption", ""))
 
 
-def references(experiment: Experiment, known: Sequence[Experiment], files: Mapping[str, Path]) -> None:
+def references(experiment: Experiment, known: Sequence[Experiment], paper: Paper, file: Path) -> None:
     """Check that what an experiment's notes and explanations refer to is there, which needs all experiments.
 
     Parameters
     ----------
     experiment, known
         The one to check, and all.
-    files
-        Where explanations are that it has from its paper.
+    paper, file
+        Its paper, whose texts it has, too, and the file of that.
 
     Raises
     ------
     AnabranchError
-        If it is not; the message names file and key, the hint the nearest name.
+        If it is not, or if a text is never shown; the message names file and key, the hint the nearest name.
     """
     facts = prose.Facts(known, recorded=False)
     names, scenarios = [one.name for one in known], [one.file for one in known if one.file]
-    check = _Experiment(experiment, own := Path(f"{experiment.folder}/{EXPERIMENT}"))
-    check.there("notes", partial(facts.text, experiment=experiment, missing=""), experiment.notes)
+    own, shown, theirs = Path(f"{experiment.folder}/{EXPERIMENT}"), prose.shown(experiment), set(_texts(paper))
     for other in known:
         if other.paper == experiment.paper and other is not experiment:
-            check.apart(other)
-    for name, of in experiment.explained.items():
-        at = f"explanation.{name}"
-        check = _Experiment(experiment, files.get(name, own))
-        check.there(at, partial(facts.text, experiment=experiment, missing=""), of.text)
-        for one in of.experiments:
+            _Experiment(experiment, own).apart(other)
+    for at, text in sorted(shown.items(), key=lambda one: one[0] not in theirs):
+        check = _Experiment(experiment, file if at in theirs else own)
+        check.there(at, partial(facts.text, experiment=experiment, missing=""), text)
+        kind, _, name = at.partition(".")
+        for one in experiment.explanation[name].experiments if kind == "explanation" else ():
             check.known(one, names, "experiments", f"{at}: experiments")
-        for file, *_ in prose.commands(of.text):
-            check.known(file, scenarios, "scenarios of experiments", at)
+        for command, *_ in prose.commands(text):
+            check.known(command, scenarios, "scenarios of experiments", at)
+    _Experiment(experiment, own).used(sorted(set(_texts(experiment)) - theirs), shown)
+
+
+def used(paper: Paper, file: Path, experiments: Sequence[Experiment]) -> None:
+    """Check that one of a paper's experiments shows each of its texts: otherwise nobody looks up its references.
+
+    Raises
+    ------
+    AnabranchError
+        If none does; the message names file and key.
+    """
+    if experiments:
+        _Shared(paper, file).used(_texts(paper), [at for one in experiments for at in prose.shown(one)])
+
+
+def _texts(of: Shared) -> dict[str, str]:
+    """Texts by name: notes and explanations."""
+    texts = {f"note.{name}": text for name, text in of.note.items()}
+    return texts | {f"explanation.{name}": one.text for name, one in of.explanation.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,11 +213,14 @@ class _Shared:
         if not 0 <= value <= most:
             self.fail(at, f"expected 0 to {most}, not {value}")
 
+    def used(self, texts: Iterable[str], shown: Container[str]) -> None:
+        for at in texts:
+            if at not in shown:
+                self.fail(at, "no notes and no claim lead to it: expected a text that is shown")
+
     def prose(self) -> None:
         texts = {"notes": self.of.notes} if isinstance(self.of, Experiment) else {}
-        texts |= {f"note.{name}": text for name, text in self.of.note.items()}
-        texts |= {f"explanation.{name}": one.text for name, one in self.of.explanation.items()}
-        for at, text in texts.items():
+        for at, text in {**texts, **_texts(self.of)}.items():
             self.there(at, prose.syntax, text)
             self.there(at, prose.commands, text)
             if typed := prose.typed(text):

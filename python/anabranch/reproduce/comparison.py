@@ -350,7 +350,7 @@ def remarks(root: Path, experiments: Sequence[Experiment], records: Mapping[str,
         single = [key for key, measured in record.claims.items() if len(measured.values) == 1 and not one.calculate]
         if single:
             found.append(f"{one.name}: one seed: {', '.join(single)}")
-        for name, why in one.explained.items():
-            if once := [*prose.once(why.text), *(["what a command shows"] if prose.commands(why.text) else [])]:
-                found.append(f"{one.name}: explanation {name}: measured once, not recorded: {', '.join(once)}")
+        for at, text in prose.shown(one).items():
+            if once := [*prose.once(text), *(["what a command shows"] if prose.commands(text) else [])]:
+                found.append(f"{one.name}: {at}: measured once, not recorded: {', '.join(once)}")
     return found

@@ -203,6 +203,22 @@ def calls(node: ast.expr) -> list[tuple[str, str]]:
     return found
 
 
+def shown(experiment: Experiment) -> dict[str, str]:
+    """The texts of an experiment that are shown, by key: notes, its claims' explanations, and what these include."""
+    found = {"notes": experiment.notes} | {
+        f"explanation.{name}": one.text for name, one in experiment.explained.items()
+    }
+    having = {f"note.{name}": text for name, text in experiment.note.items()}
+    having |= {f"explanation.{name}": one.text for name, one in experiment.explanation.items()}
+    waiting = list(found.values())
+    while waiting:
+        named = (parts(match) for match in REFERENCE.finditer(waiting.pop()))
+        keys = {f"{kind}.{target}" for kind, target, _ in named} & (having.keys() - found.keys())
+        found |= {key: having[key] for key in sorted(keys)}
+        waiting += [having[key] for key in keys]
+    return found
+
+
 COMMAND = re.compile(r"`anabranch run (\S[^`]*)`")
 
 
