@@ -321,6 +321,26 @@ def test_a_text_of_an_experiment_is_shown(read: Callable[[str], Experiment], tmp
         registry.load(tmp_path / "scenarios")
 
 
+def test_an_explanation_names_the_experiments_whose_records_it_shows(
+    read: Callable[[str], Experiment], tmp_path: Path
+) -> None:
+    read(WHOLE)
+    folder = tmp_path / "scenarios/scdp/two"
+    folder.mkdir()
+    (folder / "two.toml").write_text(SCENARIO)
+    whole = WHOLE.replace('"1a", "1b"', '"2"').replace('number = "1"', 'number = "2"')
+    shows = ("{claim:scdp/one#fct-0.5}", '{= 2 * claim(\\"scdp/one#fct-0.5\\")}', "{record:scdp/one#1/a:SCDP@1}")
+    for text in (*shows, "{interval:scdp/one#1/a:SCDP@1}"):
+        (folder / "experiment.toml").write_text(whole.replace("TEXT", text))
+        with pytest.raises(AnabranchError, match=r"two/experiment.toml: explanation.why: experiments: .* 'scdp/one'"):
+            registry.load(tmp_path / "scenarios")
+    listed = whole.replace('kind = "arithmetic"', 'kind = "arithmetic"\nexperiments = ["scdp/one"]')
+    for text in (listed.replace("TEXT", shows[0]), whole.replace("TEXT", "{paper:scdp/one#fct-0.5} {claim:fct-0.5}")):
+        (folder / "experiment.toml").write_text(text)
+        registry.load(tmp_path / "scenarios")
+        registry.load.cache_clear()
+
+
 def test_what_a_command_showed_is_remarked_wherever_it_is_told(
     read: Callable[[str], Experiment], tmp_path: Path
 ) -> None:

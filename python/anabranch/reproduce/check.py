@@ -96,8 +96,13 @@ def references(experiment: Experiment, known: Sequence[Experiment], paper: Paper
         check = _Experiment(experiment, file if at in theirs else own)
         check.there(at, partial(facts.text, experiment=experiment, missing=""), text)
         kind, _, name = at.partition(".")
-        for one in experiment.explanation[name].experiments if kind == "explanation" else ():
-            check.known(one, names, "experiments", f"{at}: experiments")
+        if kind == "explanation":
+            listed = experiment.explanation[name].experiments
+            for one in listed:
+                check.known(one, names, "experiments", f"{at}: experiments")
+            for one in prose.records(text):
+                if one not in listed and one != experiment.name:
+                    check.fail(f"{at}: experiments", f"its text shows what {one} recorded: expected {one!r} among them")
         for command, *_ in prose.commands(text):
             check.known(command, scenarios, "scenarios of experiments", at)
     _Experiment(experiment, own).used(sorted(set(_texts(experiment)) - theirs), shown)

@@ -212,8 +212,7 @@ def shown(experiment: Experiment) -> dict[str, str]:
     having |= {f"explanation.{name}": one.text for name, one in experiment.explanation.items()}
     waiting = list(found.values())
     while waiting:
-        named = (parts(match) for match in REFERENCE.finditer(waiting.pop()))
-        keys = {f"{kind}.{target}" for kind, target, _ in named} & (having.keys() - found.keys())
+        keys = {f"{kind}.{target}" for kind, target in references(waiting.pop())} & (having.keys() - found.keys())
         found |= {key: having[key] for key in sorted(keys)}
         waiting += [having[key] for key in keys]
     return found
@@ -222,11 +221,21 @@ def shown(experiment: Experiment) -> dict[str, str]:
 COMMAND = re.compile(r"`anabranch run (\S[^`]*)`")
 
 
+def references(text: str) -> list[tuple[str, str]]:
+    """The references in a text, those of its arithmetic included: kind and what each refers to."""
+    found = [parts(match)[:2] for match in REFERENCE.finditer(text)]
+    return found + [one for kind, target in found if kind == "=" for one in calls(parsed(target))]
+
+
 def once(text: str) -> list[str]:
     """The numbers in a text that were measured and not recorded."""
-    found = [parts(match)[:2] for match in REFERENCE.finditer(text)]
-    found += [one for kind, target in found if kind == "=" for one in calls(parsed(target))]
-    return list(dict.fromkeys(target for kind, target in found if kind == "once"))
+    return list(dict.fromkeys(target for kind, target in references(text) if kind == "once"))
+
+
+def records(text: str) -> list[str]:
+    """The other experiments whose records a text shows."""
+    found = (target.partition("#") for kind, target in references(text) if kind in {"claim", "record", "interval"})
+    return list(dict.fromkeys(name for name, other, _ in found if other))
 
 
 def commands(text: str) -> list[list[str]]:
