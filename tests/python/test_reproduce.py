@@ -416,7 +416,7 @@ def test_the_check_says_what_is_old_single_or_not_recorded(lab: Path) -> None:
     result = invoke("--check")
     assert "remark: scdp/toy: older than the model: recorded with version" in result.stderr
     assert "remark: scdp/toy: one seed: goodput" in result.stderr
-    assert "remark: scdp/toy: explanation fast: measured once, not recorded: 2.5, what a command shows" in result.stderr
+    assert "remark: scdp/toy: explanation.fast: measured once, not recorded: 2.5, what a command shows" in result.stderr
     # Nothing is invented for a record that says neither its model nor its commit.
     file = record.path(lab, "scdp/toy")
     kept = record.read(file)

@@ -293,20 +293,18 @@ def test_what_does_not_fit_in_a_paper_is_told_of_its_file(
 @pytest.mark.parametrize(
     ("use", "message"),
     [
-        ("", "note.theirs: no notes and no claim lead to it"),
-        ("{note:theirs}", "explanation.theirs: no notes and no claim lead to it"),
+        ("{note:theirs}", "note.theirs: scdp/one: {claim:lost}: no claim is called 'lost'"),
         ("{note:theirs} {explanation:theirs}", "note.theirs: scdp/one: {claim:lost}: no claim is called 'lost'"),
         ("{explanation:theirs}", "explanation.theirs: scdp/one: {claim:lost}: no claim is called 'lost'"),
     ],
 )
-def test_a_text_of_a_paper_is_shown_and_refers_to_what_is_there(
+def test_a_text_of_a_paper_refers_to_what_is_there(
     read: Callable[[str], Experiment], tmp_path: Path, use: str, message: str
 ) -> None:
     read(WHOLE.replace("TEXT", f"Why. {use}"))
     file = tmp_path / "scenarios/scdp/paper.toml"
-    lost = "{claim:lost}" if "lost" in message else "lost"
     text = "A." if use.startswith("{note") else "{note:theirs}"
-    text = f'[note]\ntheirs = "{lost}"\n[explanation.theirs]\nkind = "arithmetic"\ntext = "{text}"\n'
+    text = f'[note]\ntheirs = "{{claim:lost}}"\n[explanation.theirs]\nkind = "arithmetic"\ntext = "{text}"\n'
     file.write_text(file.read_text() + text)
     with pytest.raises(AnabranchError) as caught:
         registry.load(tmp_path / "scenarios")
@@ -665,6 +663,12 @@ def test_commands_of_texts_can_be_run(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found
     for file, *settings in found:
         assert planning.plan(Path(file), settings).runs
+
+
+def test_a_text_of_a_paper_is_one_that_an_experiment_shows() -> None:
+    for paper in registry.papers():
+        shown = {at for one in registry.of_paper(paper.name) for at in prose.shown(one)}
+        assert prose.texts(paper).keys() <= shown, paper.name
 
 
 def test_an_explanation_is_of_a_claim_that_needs_one() -> None:

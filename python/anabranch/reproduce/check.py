@@ -19,7 +19,7 @@ from anabranch.reproduce.rows import TABLES, expression, function
 from anabranch.reproduce.schema import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from anabranch.reproduce.claims import Claim
     from anabranch.reproduce.model import Paper, Shared
@@ -88,7 +88,7 @@ def references(experiment: Experiment, known: Sequence[Experiment], paper: Paper
     """
     facts = prose.Facts(known, recorded=False)
     names, scenarios = [one.name for one in known], [one.file for one in known if one.file]
-    own, shown, theirs = Path(f"{experiment.folder}/{EXPERIMENT}"), prose.shown(experiment), set(_texts(paper))
+    own, shown, theirs = Path(f"{experiment.folder}/{EXPERIMENT}"), prose.shown(experiment), prose.texts(paper)
     for other in known:
         if other.paper == experiment.paper and other is not experiment:
             _Experiment(experiment, own).apart(other)
@@ -105,25 +105,9 @@ def references(experiment: Experiment, known: Sequence[Experiment], paper: Paper
                     check.fail(f"{at}: experiments", f"its text shows what {one} recorded: expected {one!r} among them")
         for command, *_ in prose.commands(text):
             check.known(command, scenarios, "scenarios of experiments", at)
-    _Experiment(experiment, own).used(sorted(set(_texts(experiment)) - theirs), shown)
-
-
-def used(paper: Paper, file: Path, experiments: Sequence[Experiment]) -> None:
-    """Check that one of a paper's experiments shows each of its texts: otherwise nobody looks up its references.
-
-    Raises
-    ------
-    AnabranchError
-        If none does; the message names file and key.
-    """
-    if experiments:
-        _Shared(paper, file).used(_texts(paper), [at for one in experiments for at in prose.shown(one)])
-
-
-def _texts(of: Shared) -> dict[str, str]:
-    """Texts by name: notes and explanations."""
-    texts = {f"note.{name}": text for name, text in of.note.items()}
-    return texts | {f"explanation.{name}": one.text for name, one in of.explanation.items()}
+    for at in prose.texts(experiment):
+        if at not in theirs and at not in shown:
+            _Experiment(experiment, own).fail(at, "no notes and no claim lead to it: expected a text that is shown")
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,14 +202,9 @@ class _Shared:
         if not 0 <= value <= most:
             self.fail(at, f"expected 0 to {most}, not {value}")
 
-    def used(self, texts: Iterable[str], shown: Container[str]) -> None:
-        for at in texts:
-            if at not in shown:
-                self.fail(at, "no notes and no claim lead to it: expected a text that is shown")
-
     def prose(self) -> None:
         texts = {"notes": self.of.notes} if isinstance(self.of, Experiment) else {}
-        for at, text in {**texts, **_texts(self.of)}.items():
+        for at, text in {**texts, **prose.texts(self.of)}.items():
             self.there(at, prose.syntax, text)
             self.there(at, prose.commands, text)
             if typed := prose.typed(text):

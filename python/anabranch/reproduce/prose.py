@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from anabranch.reproduce.claims import Claim
-    from anabranch.reproduce.model import Experiment
+    from anabranch.reproduce.model import Experiment, Shared
     from anabranch.reproduce.record import Record
 
 REFERENCE = re.compile(r"\{(=|[a-z]+:)\s*([^{}|]*)(?:\|([^{}]*))?\}")
@@ -203,14 +203,18 @@ def calls(node: ast.expr) -> list[tuple[str, str]]:
     return found
 
 
+def texts(of: Shared) -> dict[str, str]:
+    """Notes and explanations by key."""
+    notes = {f"note.{name}": text for name, text in of.note.items()}
+    return notes | {f"explanation.{name}": one.text for name, one in of.explanation.items()}
+
+
 def shown(experiment: Experiment) -> dict[str, str]:
     """The texts of an experiment that are shown, by key: notes, its claims' explanations, and what these include."""
     found = {"notes": experiment.notes} | {
         f"explanation.{name}": one.text for name, one in experiment.explained.items()
     }
-    having = {f"note.{name}": text for name, text in experiment.note.items()}
-    having |= {f"explanation.{name}": one.text for name, one in experiment.explanation.items()}
-    waiting = list(found.values())
+    having, waiting = texts(experiment), list(found.values())
     while waiting:
         keys = {f"{kind}.{target}" for kind, target in references(waiting.pop())} & (having.keys() - found.keys())
         found |= {key: having[key] for key in sorted(keys)}

@@ -40,10 +40,8 @@ def load(root: Path) -> tuple[tuple[Paper, ...], tuple[Experiment, ...]]:
         own = [experiment(file, shared) for file in folder.glob(f"*/{EXPERIMENT}")]
         experiments += sorted(own, key=lambda one: (one.order, one.name))
     for shared, folder in found:
-        theirs = [one for one in experiments if one.paper == shared.name]
-        for one in theirs:
+        for one in (one for one in experiments if one.paper == shared.name):
             check.references(one, experiments, shared, folder / PAPER)
-        check.used(shared, folder / PAPER, theirs)
     return tuple(shared for shared, _ in found), tuple(experiments)
 
 
