@@ -238,8 +238,8 @@ def once(text: str) -> list[str]:
 
 def records(text: str) -> list[str]:
     """The other experiments whose records a text shows."""
-    found = (target.partition("#") for kind, target in references(text) if kind in {"claim", "record", "interval"})
-    return list(dict.fromkeys(name for name, other, _ in found if other))
+    found = (target.rpartition("#")[0] for kind, target in references(text) if kind in {"claim", "record", "interval"})
+    return list(dict.fromkeys(filter(None, found)))
 
 
 def commands(text: str) -> list[list[str]]:
