@@ -416,7 +416,7 @@ def test_the_check_says_what_is_old_single_or_not_recorded(lab: Path) -> None:
     result = invoke("--check")
     assert "remark: scdp/toy: older than the model: recorded with version" in result.stderr
     assert "remark: scdp/toy: one seed: goodput" in result.stderr
-    assert "remark: scdp/toy: explanation fast: measured once, not recorded: 2.5, what a command shows" in result.stderr
+    assert "remark: scdp/toy: explanation.fast: measured once, not recorded: 2.5, what a command shows" in result.stderr
     # Nothing is invented for a record that says neither its model nor its commit.
     file = record.path(lab, "scdp/toy")
     kept = record.read(file)
@@ -505,6 +505,33 @@ def test_a_calculation_needs_no_scenario_and_comes_out_exactly(
     assert "calculated" in (lab / "out/reproduce/index.html").read_text()
     assert "scdp/sum" in invoke("--list").stdout
     assert "it simulates nothing" in invoke("scdp/sum", "--decode-table", "measured").stderr
+
+
+def test_what_was_run_is_recorded_before_pages_are_made_of_it(
+    lab: Path, calculation: Callable[[float, float], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(outcome: runner.Outcome) -> None:
+        raise AnabranchError(f"{outcome.job.experiment.name}: {{claim:lost}}: no such claim")
+
+    calculation(16 / 3, 0.0)
+    monkeypatch.setattr(pages, "write", write)
+    result = invoke("scdp/sum", "--record")
+    assert result.exit_code == 2
+    assert "{claim:lost}" in result.stderr
+    assert record.read(record.path(lab, "scdp/sum")) is not None
+
+
+def test_a_text_that_no_page_can_be_made_of_is_a_problem_among_others(
+    lab: Path, calculation: Callable[[float, float], None]
+) -> None:
+    calculation(5.333, 0.0)
+    assert invoke("scdp/sum", "--record").exit_code == 0
+    file = lab / "scenarios/scdp/sum/experiment.toml"
+    text = file.read_text().replace("order = 1\n", 'order = 1\nnotes = "It is {claim:load|d}."\n', 1)
+    file.write_text(text)
+    registry.load.cache_clear()
+    result = invoke("--check")
+    assert (result.exit_code, "2 problems" in result.stderr) == (1, True), result.output
 
 
 @pytest.mark.parametrize(("tolerance", "problems"), [(0.0, 1), (0.001, 0)])

@@ -168,6 +168,19 @@ def test_what_keeps_a_table_from_being_fair_is_found(tmp_path: Path) -> None:
     assert problems(recorded({1: 10.0})) == [f"scdp/fig99: recorded with another version of {EXPERIMENT.file}"]
 
 
+def test_every_text_that_a_record_does_not_fit_is_a_problem(tmp_path: Path) -> None:
+    texts = ('{= claim("goodput") / (claim("goodput") - 10)}', "{claim:goodput|d}", "{claim:lost}")
+    explanation = {f"why{place}": Explanation("arithmetic", text) for place, text in enumerate(texts)}
+    claims = [replace(CLAIM, key=f"goodput{place}", explanation=name) for place, name in enumerate(explanation)]
+    claims += [replace(CLAIM, key=key, explanation="") for key in ("goodput", "lost")]
+    experiment = replace(EXPERIMENT, claim=tuple(claims), explanation=explanation, calculate="a.b")
+    made = recorded({1: 10.0}, scenario=fingerprint(experiment, "", quick=False))
+    found = comparison.problems(tmp_path, [experiment], {"scdp/fig99": made})
+    assert found[:4] == [f"scdp/fig99, {key}: not measured" for key in ("goodput0", "goodput1", "goodput2", "lost")]
+    said = ["not arithmetic: float division by zero", "'d' does not fit 10.0", "has not measured lost"]
+    assert [part in text for part, text in zip(said, found[4:], strict=True)] == [True] * 3
+
+
 def test_the_fingerprint_is_of_content_and_quick_settings() -> None:
     full = fingerprint(EXPERIMENT, TOML, quick=False)
     assert fingerprint(replace(EXPERIMENT, quick=("fabric.k=4",)), TOML, quick=False) == full

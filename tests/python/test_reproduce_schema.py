@@ -28,7 +28,11 @@ if TYPE_CHECKING:
     from anabranch.results.tables import Tables
 
 SCENARIO = '[fabric]\nk = 4\nrate = "10Gbps"\nlossless = true\n\n[[workload]]\nname = "a"\nsessions = 7\n'
-SCENARIO += '\n[sweep]\n"fabric.delay, host.share" = [["1us", 0.5], ["10us", 0.8]]\n"switch.buffer" = ["20 packets"]\n'
+SCENARIO += 'placement = { pattern = "stride", by = 4, pairs = [1] }\n'
+SCENARIO += '\n[[workload]]\nname = "b"\nplacement = { pattern = "stride", by = 4 }\n'
+SCENARIO += '\n[sweep]\n"workload.b.placement" = [{ pattern = "stride", by = 4 }, { pattern = "random" }]\n'
+SCENARIO += '"workload.0.share" = [1, 2]\n"fabric.delay, host.share" = [["1us", 0.5], ["10us", 0.8]]\n'
+SCENARIO += '"switch.buffer" = ["20 packets"]\n'
 WHOLE = """\
 title = "Title"
 question = "Question?"
@@ -73,7 +77,6 @@ each = [
 kind = "arithmetic"
 text = "TEXT"
 """
-INCLUDED = re.compile(r"\{explanation:([^{}]+)\}")
 WITHIN = ("flows-of-workload",)
 """Rows that functions of the reductions name."""
 WHY = (
@@ -256,6 +259,102 @@ def test_what_does_not_fit_is_refused_with_file_key_and_nearest_name(
     assert hint in (caught.value.hint or "")
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "message", "hint"),
+    [
+        (
+            'value = "SUM(seed)"',
+            'valeu = "SUM(seed)"',
+            "panels.two[0] (a): unknown key 'valeu'",
+            "did you mean 'value'?",
+        ),
+        ('value = "SUM(seed)"', "value = 1", "panels.two[0] (a): value: expected text, not 1", ""),
+        ('value = "SUM(seed)"', 'kind = "men"', "panels.two[0] (a): kind: expected one of 'means'", "'means'"),
+        ('from = "flows"', 'from = "flow"', "rows.shared: 'flow' is not among the rows", "'flows'"),
+        ("SUM(seed)", "SUM(seed", "panels.two[0]: not an SQL expression", ""),
+        ('from = "flows"', 'from = "flows"\ncondition = "a("', "rows.shared: not an SQL expression", ""),
+        ("[rows", '[series]\na = [{ label = "x" }]\n[rows', "series.a[0]: expected 'transport'", ""),
+        ("[rows", '[note]\na = "It is 8 ms."\n[rows', "note.a: the number 8 is typed", ""),
+        ("[rows", '[explanation.a]\nkind = "measured"\ntext = "A"\n[rows', "explanation.a: measured by which", ""),
+    ],
+)
+def test_what_does_not_fit_in_a_paper_is_told_of_its_file(
+    read: Callable[[str], Experiment], tmp_path: Path, old: str, new: str, message: str, hint: str
+) -> None:
+    file = tmp_path / "scenarios/scdp/paper.toml"
+    assert old in file.read_text()
+    file.write_text(file.read_text().replace(old, new, 1))
+    with pytest.raises(AnabranchError) as caught:
+        read(WHOLE)
+    assert caught.value.message.startswith(f"{file}: {message}")
+    assert hint in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("use", "message"),
+    [
+        ("{note:theirs}", "note.theirs: scdp/one: {claim:lost}: no claim is called 'lost'"),
+        ("{note:theirs} {explanation:theirs}", "note.theirs: scdp/one: {claim:lost}: no claim is called 'lost'"),
+        ("{explanation:theirs}", "explanation.theirs: scdp/one: {claim:lost}: no claim is called 'lost'"),
+    ],
+)
+def test_a_text_of_a_paper_refers_to_what_is_there(
+    read: Callable[[str], Experiment], tmp_path: Path, use: str, message: str
+) -> None:
+    read(WHOLE.replace("TEXT", f"Why. {use}"))
+    file = tmp_path / "scenarios/scdp/paper.toml"
+    text = "A." if use.startswith("{note") else "{note:theirs}"
+    text = f'[note]\ntheirs = "{{claim:lost}}"\n[explanation.theirs]\nkind = "arithmetic"\ntext = "{text}"\n'
+    file.write_text(file.read_text() + text)
+    with pytest.raises(AnabranchError) as caught:
+        registry.load(tmp_path / "scenarios")
+    assert caught.value.message.startswith(f"{file}: {message}")
+
+
+@pytest.mark.parametrize("text", ['[note]\nmine = "A."', '[explanation.mine]\nkind = "arithmetic"\ntext = "A."'])
+def test_a_text_of_an_experiment_is_shown(read: Callable[[str], Experiment], tmp_path: Path, text: str) -> None:
+    read(f"{WHOLE}{text}\n")
+    at = "note.mine" if "note" in text else "explanation.mine"
+    with pytest.raises(AnabranchError, match=rf"one/experiment.toml: {at}: no notes and no claim lead to it"):
+        registry.load(tmp_path / "scenarios")
+
+
+def test_an_explanation_names_the_experiments_whose_records_it_shows(
+    read: Callable[[str], Experiment], tmp_path: Path
+) -> None:
+    read(WHOLE)
+    folder = tmp_path / "scenarios/scdp/two"
+    folder.mkdir()
+    (folder / "two.toml").write_text(SCENARIO)
+    whole = WHOLE.replace('"1a", "1b"', '"2"').replace('number = "1"', 'number = "2"')
+    shows = ("{claim:scdp/one#fct-0.5}", '{= 2 * claim(\\"scdp/one#fct-0.5\\")}', "{record:scdp/one#1/a:SCDP@1}")
+    for text in (*shows, "{interval:scdp/one#1/a:SCDP@1}"):
+        (folder / "experiment.toml").write_text(whole.replace("TEXT", text))
+        with pytest.raises(AnabranchError, match=r"two/experiment.toml: explanation.why: experiments: .* 'scdp/one'"):
+            registry.load(tmp_path / "scenarios")
+    listed = whole.replace('kind = "arithmetic"', 'kind = "arithmetic"\nexperiments = ["scdp/one"]')
+    for text in (listed.replace("TEXT", shows[0]), whole.replace("TEXT", "{paper:scdp/one#fct-0.5} {claim:fct-0.5}")):
+        (folder / "experiment.toml").write_text(text)
+        registry.load(tmp_path / "scenarios")
+        registry.load.cache_clear()
+
+
+def test_what_a_command_showed_is_remarked_wherever_it_is_told(
+    read: Callable[[str], Experiment], tmp_path: Path
+) -> None:
+    command = "(`anabranch run scenarios/scdp/one/one.toml`)"
+    notes = f'order = 1\nnotes = "{{once:1}} {command} {{note:n}}"\n'
+    experiment = read(
+        WHOLE.replace("TEXT", "{explanation:in}").replace("order = 1\n", notes)
+        + f'[explanation.in]\nkind = "arithmetic"\ntext = "It is {command}."\n[note]\nn = "{{once:2}} {command}"\n'
+    )
+    registry.load(tmp_path / "scenarios")
+    made = Record("scdp/one", False, (1,), "", "1.0", 0, {})
+    found = [one for one in comparison.remarks(tmp_path, [experiment], {"scdp/one": made}) if "once" in one]
+    told = [("notes", "1, "), ("explanation.in", ""), ("note.n", "2, ")]
+    assert found == [f"scdp/one: {at}: measured once, not recorded: {of}what a command shows" for at, of in told]
+
+
 def test_what_does_not_fit_the_results_is_named(read: Callable[[str], Experiment]) -> None:
     results = cast("Tables", SimpleNamespace(flows=pl.DataFrame({"seed": [1], "size_bytes": [5], "fct_ns": [2.0]})))
     source = Source(read(WHOLE), results)
@@ -277,6 +376,10 @@ def test_a_group_is_by_what_there_is(read: Callable[[str], Experiment]) -> None:
     with pytest.raises(AnabranchError, match=r"scdp/one: rows.short: .*no column 'workload.a.session'") as caught:
         groups("workload.a.session")
     assert caught.value.hint == "did you mean 'workload.a.sessions'?"
+    for swept in ("workload.b.placement.by", "workload.1.placement", "workload.b", "workload.a.share"):
+        with pytest.raises(AnabranchError, match=rf"no column '{swept}', nor a key that the scenario fixes"):
+            groups(swept)
+    assert groups("workload.a.placement.by") == 1
 
 
 @pytest.mark.parametrize(
@@ -336,7 +439,7 @@ def test_a_panel_of_the_full_size_has_rows_and_its_caption_their_columns(read: C
 def facts(read: Callable[[str], Experiment], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> prose.Facts:
     """An experiment that is recorded, without its second claim."""
     monkeypatch.chdir(tmp_path)
-    series = {"SCDP": {"x": [1, 2], "y": [3, 4]}}
+    series = {"SCDP": {"x": [1, 2], "y": [3, 4], "low": [2.5, 3], "high": [3.5, 5]}, "NDP": {"x": [1], "y": [3]}}
     made = Record(
         "scdp/one",
         False,
@@ -361,8 +464,10 @@ def facts(read: Callable[[str], Experiment], monkeypatch: pytest.MonkeyPatch, tm
         ("{claim:fct-0.5} of {paper:fct-0.5|.0f}", "9.00 of 10"),
         ('{= 100 * claim("scdp/one#fct-0.5") / paper("fct-0.5")|.0f} %', "90 %"),
         ('{record:1/a:SCDP@2}, {= max(record("1/a:SCDP")) - 1}', "4.00, 3.00"),
+        ("{interval:1/a:SCDP@1|.1f}", "2.5 to 3.5"),
         ("{scenario:fabric.rate}, {scenario:workload.a.sessions|d}", "10 Gbps, 7"),
         ("{scenario:fabric.delay=10 µs}, {scenario:scdp/one#host.share=0.8|.2f}", "10 µs, 0.80"),
+        ("{scenario:workload.0.placement.by}, {scenario:workload.a.share=2}, {scenario:workload.0.share=1}", "4, 2, 1"),
         ("{scenario:switch.buffer=20 packets}, {scenario:workload.a.sessions=7}", "20 packets, 7"),
         ('{= 100 * scenario("host.share=0.5")|.0f} %', "50 %"),
         ('{= 2 * once("1.5")|.1f}', "3.0"),
@@ -383,6 +488,10 @@ def test_references_become_numbers(facts: prose.Facts, text: str, told: str) -> 
         ("{claim:scdp/two#fct-0.5}", "no experiment is called 'scdp/two'"),
         ("{record:1/c:SCDP@2}", "no panel of figure 1 is called 'c'"),
         ("{record:1/b:SCDP@2}", "no such panel"),
+        ("{record:1/a:PIAS@2}", "no series is called"),
+        ("{interval:1/a:NDP@1}", "no column is called 'low'"),
+        ("{interval:1/a:SCDP}", "expected a number, not [2.5, 3]"),
+        ('{= interval("1/a:SCDP@1")}', "not arithmetic"),
         ("{record:1/a:SCDP@3}", "no point is called '3'"),
         ("{scenario:fabric.rat}", "has no key 'fabric.rat'"),
         ("{number:7}", "no reference is called 'number'"),
@@ -399,11 +508,27 @@ def test_references_become_numbers(facts: prose.Facts, text: str, told: str) -> 
         ("{= 1|999999999}", "'999999999' is no format of a number"),
         ("{= 1 + 0|d}", "'d' does not fit 1.0"),
         ("{= 20|.0f}", "a number alone is no arithmetic"),
-        ('{= 2 * once("1 ms")}', "not arithmetic"),
+        ('{= 2 * once("1 ms")}', "once: expected a number without a unit, not '1 ms'"),
+        ('{= once("inf") * claim("fct-0.9")}', "once: expected a number without a unit, not 'inf'"),
+        ('{= once("1e5") - 1}', "once: expected a number without a unit, not '1e5'"),
+        ("{setting:1.2.3}", "expected one number"),
+        ("{once:1.}", "expected one number"),
         ("{= 1e308 * 10}", "expected a number, not inf"),
         ("{= 1e308 * 10 - 1e308 * 10}", "expected a number, not nan"),
         ("{= min(True, 2)}", "not arithmetic"),
-        ("{scenario:fabric.lossless}", "expected a number, not True"),
+        ("{scenario:fabric.lossless}", "expected a number or a text, not True"),
+        ("{scenario:workload.a.placement}", "expected a number or a text, not {'pattern'"),
+        ("{scenario:workload.a.placement.pairs}", "expected a number or a text, not [1]"),
+        ("{scenario:workload.a.placement.pairs=[1]}", "expected a number or a text, not [1]"),
+        ("{scenario:workload.b.placement.by}", "it is swept: workload.b.placement"),
+        ("{scenario:workload.1.placement.by}", "it is swept: workload.b.placement"),
+        ("{scenario:workload.b.placement.by=4}", "no values of its own: it is swept with workload.b.placement"),
+        ("{scenario:workload.a.share}", "it is swept: workload.0.share"),
+        ("{scenario:fabric.rate|.2f}", "expected a number, not 10Gbps"),
+        ("{scenario:fabric.delay=10 µs|.2f}", "expected a number, not 10us"),
+        ('{= claim("fct-0.8") * scenario("fabric.rate")}', "not arithmetic: fabric.rate is '10Gbps'"),
+        ("{setting:3|.2f}", "it is shown as it stands: expected no format"),
+        ("{explanation:why|}", "it is shown as it stands: expected no format"),
         (f"{{= {'-' * 990}1}}", "not arithmetic: maximum recursion depth exceeded"),
         (f"{{= {'1 + ' * 300}1}}", "expected at most 1000 characters"),
         ("{record:1/a:SCDP}", "expected a number, not [3, 4]"),
@@ -414,7 +539,7 @@ def test_references_become_numbers(facts: prose.Facts, text: str, told: str) -> 
 def test_what_refers_to_nothing_is_an_error(facts: prose.Facts, text: str, message: str) -> None:
     with pytest.raises(AnabranchError, match=re.escape(message)):
         facts.text(text, facts.experiments[0])
-    if "has not measured" in message:
+    if "has not measured" in message or re.match(r"no (such panel|series|point|column)", message):
         assert facts.text(f"It is {text}.", facts.experiments[0], missing="unknown") == "It is unknown."
     else:
         with pytest.raises(AnabranchError, match=re.escape(message)):
@@ -426,12 +551,26 @@ def test_two_experiments_do_not_draw_the_same_figure(read: Callable[[str], Exper
     folder = tmp_path / "scenarios/scdp/two"
     folder.mkdir()
     (folder / "two.toml").write_text(SCENARIO)
-    (folder / "experiment.toml").write_text(WHOLE.replace('"1a", "1b"', '"1"'))
-    registry.load(tmp_path / "scenarios")
-    registry.load.cache_clear()
-    (folder / "experiment.toml").write_text(WHOLE)
-    with pytest.raises(AnabranchError, match=r"one/experiment.toml: figures: '1a' is one of scdp/two already"):
+    other = folder / "experiment.toml"
+    panels = re.search(r"panel = \[.*?\n\]", WHOLE, re.DOTALL)
+    assert panels
+    alone = WHOLE.replace(panels[0], 'value = "AVG(fct_ns)"').replace('"1a", "1b"', '"1"')
+    for text in (
+        WHOLE,
+        WHOLE.replace('"1a", "1b"', '"1"'),
+        WHOLE.replace('key = "a"', 'key = "c"').replace("1a", "1c"),
+        alone,
+    ):
+        other.write_text(text)
+        with pytest.raises(AnabranchError, match=r"one/experiment.toml: figures: '1[ab]' is one of scdp/two already"):
+            registry.load(tmp_path / "scenarios")
+    for text in (
+        WHOLE.replace('"1a", "1b"', '"One 1a", "One 1b"'),
+        WHOLE.replace('number = "1"', 'number = "2"').replace('"1a", "1b"', '"2"'),
+    ):
+        other.write_text(text)
         registry.load(tmp_path / "scenarios")
+        registry.load.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -460,6 +599,12 @@ def test_two_experiments_do_not_draw_the_same_figure(read: Callable[[str], Exper
         ("{scenario:fabric.delay}", "it is swept: fabric.delay", "fabric.delay=1 µs"),
         ("{setting:1 to 2 µs}", "expected one number", ""),
         ("{setting:most}", "expected one number", ""),
+        (
+            '{= claim(\\"fct-0.5\\") * once(\\"1 ms\\")} (`anabranch run a`)',
+            "once: expected a number without a unit",
+            "",
+        ),
+        ("{setting:-3 dB}, {setting:0.5 Gbit/s}", "", ""),
         ("{once:3}", "3 was measured once: by which command?", "`anabranch run scenarios/...`"),
         ('{= 2 * once(\\"3\\")}', "3 was measured once: by which command?", "`anabranch run scenarios/...`"),
         (
@@ -513,21 +658,17 @@ def test_the_reference_has_the_keys_of_each_table_and_no_others(section: str, ki
 
 def test_commands_of_texts_can_be_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(bundle.clone("this test"))
-    texts = {why.text for one in registry.experiments() for why in one.explanation.values()}
+    texts = {text for one in registry.experiments() for text in prose.shown(one).values()}
     found = [command for text in texts for command in prose.commands(text)]
     assert found
     for file, *settings in found:
         assert planning.plan(Path(file), settings).runs
 
 
-def test_an_explanation_of_a_file_is_one_that_a_claim_has() -> None:
+def test_a_text_of_a_paper_is_one_that_an_experiment_shows() -> None:
     for paper in registry.papers():
-        of = registry.of_paper(paper.name)
-        used = {claim.explanation for one in of for claim in one.claim}
-        included = {name for one in of for why in one.explanation.values() for name in INCLUDED.findall(why.text)}
-        for one in of:
-            assert set(one.explanation) - set(paper.explanation) <= used | included, one.name
-        assert set(paper.explanation) <= used | included, paper.name
+        shown = {at for one in registry.of_paper(paper.name) for at in prose.shown(one)}
+        assert prose.texts(paper).keys() <= shown, paper.name
 
 
 def test_an_explanation_is_of_a_claim_that_needs_one() -> None:

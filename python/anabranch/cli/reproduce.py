@@ -178,10 +178,10 @@ def _reproduce(
                 return code
             outcome = runner.finish(job, results)
             outcomes.append(outcome)
+            if keep:
+                _keep(outcome, err)  # first: what follows reads other records, too
             err.print(f"  report: {pages.write(outcome)}", markup=False)
             pages.write_index(out)
-            if keep:
-                _keep(outcome, err)
     records = {outcome.record.experiment: outcome.record for outcome in outcomes}
     rows = comparison.rows([outcome.job.experiment for outcome in outcomes], records)
     if rows:
@@ -293,10 +293,15 @@ def _write_tables(err: Console) -> int:
     return 0
 
 
-def _stale_pages(root: Path) -> list[Path]:
+def _stale_pages(root: Path) -> list[str]:
     from anabranch.reproduce import comparison  # noqa: PLC0415
 
-    return [page for page, text in comparison.pages(root) if page.read_text(encoding="utf-8") != text]
+    try:
+        made = comparison.pages(root)
+    except AnabranchError as error:
+        return [str(error)]
+    stale = [page for page, text in made if page.read_text(encoding="utf-8") != text]
+    return [f"{page}: not what the records make; run `anabranch reproduce --record`" for page in stale]
 
 
 def _check() -> int:
@@ -308,7 +313,7 @@ def _check() -> int:
     for remark in comparison.remarks(root, experiments, records):
         stderr().print(f"remark: {remark}", markup=False, highlight=False)
     found = comparison.problems(root, experiments, records)
-    found += [f"{page}: not what the records make; run `anabranch reproduce --record`" for page in _stale_pages(root)]
+    found += [problem for problem in _stale_pages(root) if problem not in found]
     for problem in found:
         stdout().print(problem, markup=False, highlight=False)
     stderr().print(f"{len(found)} problems" if found else "every recorded number agrees or is explained")

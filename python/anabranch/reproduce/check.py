@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from anabranch.base import bundle, styles
 from anabranch.errors import AnabranchError
-from anabranch.reproduce import prose
+from anabranch.reproduce import prose, schema
 from anabranch.reproduce.drawing import placeholders
 from anabranch.reproduce.looks import turns
-from anabranch.reproduce.model import SeriesOf
+from anabranch.reproduce.model import Experiment, PanelOf, SeriesOf
 from anabranch.reproduce.rows import TABLES, expression, function
 from anabranch.reproduce.schema import nearest
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from anabranch.reproduce.claims import Claim
-    from anabranch.reproduce.model import Experiment, PanelOf
+    from anabranch.reproduce.model import Paper, Shared
 
 _, EXPERIMENT = bundle.ABOUT
 
@@ -35,7 +35,7 @@ def names(experiment: Experiment, file: Path) -> None:
     AnabranchError
         If one does not fit; the message names file and key, the hint the nearest name.
     """
-    check = _Check(experiment, file)
+    check = _Experiment(experiment, file)
     if experiment.calculate:
         check.there("calculate", function, experiment.calculate)
     elif not experiment.quick:
@@ -51,37 +51,70 @@ def names(experiment: Experiment, file: Path) -> None:
     check.figures()
 
 
-def references(experiment: Experiment, known: Sequence[Experiment]) -> None:
-    """Check that what an experiment's notes and explanations refer to is there, which needs all experiments.
+def shared(paper: Paper, file: Path) -> None:
+    """Check what a paper's experiments share, which uses nothing of theirs.
 
     Raises
     ------
     AnabranchError
-        If it is not; the message names file and key, the hint the nearest name.
+        If something does not fit; the message names file and key, the hint the nearest name.
+    """
+    check = _Shared(paper, file)
+    check.rows()
+    check.series()
+    check.prose()
+    for name, panels in paper.panels.items():
+        for place, panel in enumerate(panels):
+            at = f"panels.{name}[{place}]"
+            made = schema.part(PanelOf, panel, f"{file}: {at}")
+            check.there(at, expression, *(made.get(key, "") for key in ("value", "condition")))
+            check.there(f"{at}: caption", placeholders, made.get("caption", ""))
+
+
+def references(experiment: Experiment, known: Sequence[Experiment], paper: Paper, file: Path) -> None:
+    """Check that what an experiment's notes and explanations refer to is there, which needs all experiments.
+
+    Parameters
+    ----------
+    experiment, known
+        The one to check, and all.
+    paper, file
+        Its paper, whose texts it has, too, and the file of that.
+
+    Raises
+    ------
+    AnabranchError
+        If it is not, or if a text is never shown; the message names file and key, the hint the nearest name.
     """
     facts = prose.Facts(known, recorded=False)
-    names, files = [one.name for one in known], [one.file for one in known if one.file]
-    check = _Check(experiment, Path(f"{experiment.folder}/{EXPERIMENT}"))
-    check.there("notes", partial(facts.text, experiment=experiment, missing=""), experiment.notes)
+    names, scenarios = [one.name for one in known], [one.file for one in known if one.file]
+    own, shown, theirs = Path(f"{experiment.folder}/{EXPERIMENT}"), prose.shown(experiment), prose.texts(paper)
     for other in known:
-        if (
-            other.paper == experiment.paper
-            and other is not experiment
-            and (both := set(other.figures) & set(experiment.figures))
-        ):
-            check.fail("figures", f"{min(both)!r} is one of {other.name} already")
-    for name, of in experiment.explained.items():
-        at = f"explanation.{name}"
-        check.there(at, partial(facts.text, experiment=experiment, missing=""), of.text)
-        for one in of.experiments:
-            check.known(one, names, "experiments", f"{at}: experiments")
-        for file, *_ in prose.commands(of.text):
-            check.known(file, files, "scenarios of experiments", at)
+        if other.paper == experiment.paper and other is not experiment:
+            _Experiment(experiment, own).apart(other)
+    for at, text in sorted(shown.items(), key=lambda one: one[0] not in theirs):
+        check = _Experiment(experiment, file if at in theirs else own)
+        check.there(at, partial(facts.text, experiment=experiment, missing=""), text)
+        kind, _, name = at.partition(".")
+        if kind == "explanation":
+            listed = experiment.explanation[name].experiments
+            for one in listed:
+                check.known(one, names, "experiments", f"{at}: experiments")
+            for one in prose.records(text):
+                if one not in listed and one != experiment.name:
+                    check.fail(f"{at}: experiments", f"its text shows what {one} recorded: expected {one!r} among them")
+        for command, *_ in prose.commands(text):
+            check.known(command, scenarios, "scenarios of experiments", at)
+    for at in prose.texts(experiment):
+        if at not in theirs and at not in shown:
+            _Experiment(experiment, own).fail(at, "no notes and no claim lead to it: expected a text that is shown")
 
 
 @dataclass(frozen=True, slots=True)
-class _Check:
-    experiment: Experiment
+class _Shared:
+    """Checks what papers and experiments have, both."""
+
+    of: Shared
     file: Path
 
     def fail(self, at: str, message: str, hint: str | None = None) -> None:
@@ -108,11 +141,11 @@ class _Check:
             self.fail(at, f"{name!r} is not among the {what}", nearest(name, of))
 
     def source(self, name: str, at: str) -> None:
-        if not self.experiment.calculate:  # its tables are known when they are made
-            self.known(name, [*self.experiment.rows, *TABLES], "rows", at)
+        if not (isinstance(self.of, Experiment) and self.of.calculate):  # its tables are known when they are made
+            self.known(name, [*self.of.rows, *TABLES], "rows", at)
 
     def rows(self) -> None:
-        for name, of in self.experiment.rows.items():
+        for name, of in self.of.rows.items():
             at = f"rows.{name}"
             if "." in of.from_:
                 self.call(at, of.from_, of.with_)
@@ -120,13 +153,13 @@ class _Check:
                 self.source(of.from_, at)
                 if of.with_:
                     self.fail(f"{at}.with", f"{of.from_!r} is no function: it takes no arguments")
-            self.ends(name, {key: other.from_ for key, other in self.experiment.rows.items()}, f"{at}.from")
+            self.ends(name, {key: other.from_ for key, other in self.of.rows.items()}, f"{at}.from")
             for column, labels in of.names.items():
                 if isinstance(labels, str):
                     place = f"{at}.names.{column}"
-                    having = [key for key, other in self.experiment.rows.items() if column in other.names]
+                    having = [key for key, other in self.of.rows.items() if column in other.names]
                     self.known(labels, having, f"rows that name {column!r}", place)
-                    self.ends(name, {key: self.experiment.rows[key].names[column] for key in having}, place)
+                    self.ends(name, {key: self.of.rows[key].names[column] for key in having}, place)
             self.there(at, expression, *of.columns.values(), of.condition, *of.values.values())
             if of.values and not of.by:
                 self.fail(f"{at}.values", "there is no 'by': expected the columns that make a group")
@@ -140,7 +173,7 @@ class _Check:
             passed.append(of)
 
     def series(self) -> None:
-        for name, entries in self.experiment.series.items():
+        for name, entries in self.of.series.items():
             for place, of in enumerate(entries):
                 self.entry(of, f"series.{name}[{place}]")
 
@@ -169,9 +202,32 @@ class _Check:
         if not 0 <= value <= most:
             self.fail(at, f"expected 0 to {most}, not {value}")
 
+    def prose(self) -> None:
+        texts = {"notes": self.of.notes} if isinstance(self.of, Experiment) else {}
+        for at, text in {**texts, **prose.texts(self.of)}.items():
+            self.there(at, prose.syntax, text)
+            self.there(at, prose.commands, text)
+            if typed := prose.typed(text):
+                hint = "{claim:KEY}, {record:...}, {scenario:KEY}, {= EXPRESSION}, or {setting:...} for what others say"
+                self.fail(at, f"the number {typed} is typed, expected a reference", hint)
+            if (once := prose.once(text)) and not prose.commands(text):
+                self.fail(
+                    at, f"{once[0]} was measured once: by which command?", "`anabranch run scenarios/...` beside it"
+                )
+        for name, one in self.of.explanation.items():
+            if one.kind == "measured" and not one.experiments:
+                self.fail(f"explanation.{name}", "measured by which 'experiments' of ours?")
+
+
+@dataclass(frozen=True, slots=True)
+class _Experiment(_Shared):
+    """Checks what an experiment has besides."""
+
+    of: Experiment
+
     def panel(self, panel: PanelOf, at: str) -> None:
         self.source(panel.rows, at)
-        self.known(panel.series, self.experiment.series, "series", at)
+        self.known(panel.series, self.of.series, "series", at)
         self.there(at, expression, panel.value, panel.condition)
         if bool(panel.over) == (panel.kind in {"ranked", "cdf", "ccdf"}):
             self.fail(at, f"{panel.kind} {'has no' if panel.over else 'needs'} 'over'")
@@ -181,9 +237,8 @@ class _Check:
 
     def figures(self) -> None:
         """The figures that it lists are those that it draws, as a whole or panel by panel."""
-        listed = {one.rpartition(" ")[2]: one for one in self.experiment.figures}
-        of = self.experiment.figure
-        drawn = {figure.number + key: figure.number for figure in of for panel in figure.panel for key in panel.keys}
+        listed = {one.rpartition(" ")[2]: one for one in self.of.figures}
+        drawn = {number + key: number for number, key in _drawn(self.of)}
         for one, figure in drawn.items():
             if not {one, figure} & set(listed):
                 self.fail("figures", f"{one!r} is drawn, and not listed")
@@ -191,8 +246,17 @@ class _Check:
             if one not in {*drawn, *drawn.values()}:
                 self.fail("figures", f"{name!r} is listed, and not drawn", nearest(one, drawn))
 
+    def apart(self, other: Experiment) -> None:
+        """Another experiment draws other figures, or other panels of the same; a figure without panels is all of it."""
+        theirs = _drawn(other)
+        for (number, key), source in _drawn(self.of).items():
+            for (one, panel), of in theirs.items():
+                if (one, of) == (number, source) and (key == panel or not key or not panel):
+                    name = f"{source} {number}{key or panel}".lstrip()
+                    self.fail("figures", f"{name!r} is one of {other.name} already")
+
     def claim(self, claim: Claim, at: str) -> None:
-        if [one.key for one in self.experiment.claim].count(claim.key) > 1:
+        if [one.key for one in self.of.claim].count(claim.key) > 1:
             self.fail(at, "there is another claim of this key")
         if bool(claim.function) == bool(claim.rows and claim.value):
             self.fail(at, "expected either 'rows' and 'value' or 'function'")
@@ -214,22 +278,11 @@ class _Check:
             self.call(at, claim.function, claim.with_)
         self.there(at, expression, claim.value, claim.condition)
         if claim.explanation:
-            self.known(claim.explanation, self.experiment.explanation, "explanations", at)
+            self.known(claim.explanation, self.of.explanation, "explanations", at)
 
-    def prose(self) -> None:
-        texts = {"notes": self.experiment.notes}
-        texts |= {f"note.{name}": text for name, text in self.experiment.note.items()}
-        texts |= {f"explanation.{name}": one.text for name, one in self.experiment.explanation.items()}
-        for at, text in texts.items():
-            self.there(at, prose.syntax, text)
-            self.there(at, prose.commands, text)
-            if typed := prose.typed(text):
-                hint = "{claim:KEY}, {record:...}, {scenario:KEY}, {= EXPRESSION}, or {setting:...} for what others say"
-                self.fail(at, f"the number {typed} is typed, expected a reference", hint)
-            if (once := prose.once(text)) and not prose.commands(text):
-                self.fail(
-                    at, f"{once[0]} was measured once: by which command?", "`anabranch run scenarios/...` beside it"
-                )
-        for name, one in self.experiment.explanation.items():
-            if one.kind == "measured" and not one.experiments:
-                self.fail(f"explanation.{name}", "measured by which 'experiments' of ours?")
+
+def _drawn(experiment: Experiment) -> dict[tuple[str, str], str]:
+    """The panels that an experiment draws, figure and letter, and of what they are if not of its paper."""
+    of = {one.rpartition(" ")[2]: one.rpartition(" ")[0] for one in experiment.figures}
+    panels = [(figure.number, key) for figure in experiment.figure for panel in figure.panel for key in panel.keys]
+    return {(number, key): of.get(number + key, of.get(number, "")) for number, key in panels}

@@ -5,7 +5,7 @@ One list of rows serves the pages of ``docs/fidelity``, the terminal, and the re
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from anabranch.base import units
@@ -120,8 +120,17 @@ class Row:
 def rows(experiments: Sequence[Experiment], records: Mapping[str, Record]) -> list[Row]:
     """The rows of all experiments that have a record, in their order."""
     facts = _facts(experiments, records)
+    made = []
+    for row in _judged(experiments, records):
+        why = row.experiment.explanation.get(row.claim.explanation)
+        made.append(replace(row, explanation=facts.text(why.text, row.experiment, missing=UNRECORDED)) if why else row)
+    return made
+
+
+def _judged(experiments: Sequence[Experiment], records: Mapping[str, Record]) -> list[Row]:
+    """The rows without their explanations, which may refer to what is not there."""
     return [
-        _row(experiment, claim, records[experiment.name], facts)
+        _row(experiment, claim, records[experiment.name])
         for experiment in experiments
         if experiment.name in records
         for claim in experiment.claim
@@ -141,7 +150,7 @@ def told(experiment: Experiment) -> str:
     return _facts([experiment], {}).text(experiment.notes, experiment, missing=UNRECORDED)
 
 
-def _row(experiment: Experiment, claim: Claim, record: Record, facts: prose.Facts) -> Row:
+def _row(experiment: Experiment, claim: Claim, record: Record) -> Row:
     measured = record.claims.get(claim.key)
     mean = measured.mean if measured else None
     why = experiment.explanation.get(claim.explanation)
@@ -155,7 +164,6 @@ def _row(experiment: Experiment, claim: Claim, record: Record, facts: prose.Fact
         quick=record.quick,
         seeds=len(measured.values) if measured and measured.values else len(record.seeds),
         alike=measured is not None and measured.alike,
-        explanation=facts.text(why.text, experiment, missing=UNRECORDED) if why else "",
     )
 
 
@@ -303,7 +311,7 @@ def problems(root: Path, experiments: Sequence[Experiment], records: Mapping[str
     records of another version of the scenario, and records of the quick size.
     """
     found = []
-    for row in rows(experiments, records):
+    for row in _judged(experiments, records):
         name = f"{row.experiment.name}, {row.claim.key}"
         if row.verdict == "unexplained":
             found.append(f"{name}: {row.measured} against {row.paper}, {row.words}")
@@ -342,7 +350,7 @@ def remarks(root: Path, experiments: Sequence[Experiment], records: Mapping[str,
         single = [key for key, measured in record.claims.items() if len(measured.values) == 1 and not one.calculate]
         if single:
             found.append(f"{one.name}: one seed: {', '.join(single)}")
-        for name, why in one.explained.items():
-            if once := [*prose.once(why.text), *(["what a command shows"] if prose.commands(why.text) else [])]:
-                found.append(f"{one.name}: explanation {name}: measured once, not recorded: {', '.join(once)}")
+        for at, text in prose.shown(one).items():
+            if once := [*prose.once(text), *(["what a command shows"] if prose.commands(text) else [])]:
+                found.append(f"{one.name}: {at}: measured once, not recorded: {', '.join(once)}")
     return found

@@ -195,16 +195,30 @@ class Experiment(Shared):
         """
         value: Any = self.scenario
         for part in key.split("."):
-            if isinstance(value, list):
-                named = {str(one["name"]): one for one in value if isinstance(one, dict) and "name" in one}
-                value = {str(place): one for place, one in enumerate(value)} | named
-            if not isinstance(value, dict) or part not in value:
-                known = list(value) if isinstance(value, dict) else []
+            known = _items(value)
+            if part not in known:
                 raise AnabranchError(
                     f"{self.file or 'a calculation, without scenario,'} has no key {key!r}", hint=nearest(part, known)
                 )
-            value = value[part]
+            _, value = known[part]
         return value
+
+    def _path(self, key: str) -> tuple[str, ...]:
+        """The parts of a key, where an item of a list goes by its name if it has one."""
+        value: Any = self.scenario
+        path = []
+        for part in key.split("."):
+            name, value = _items(value).get(part, (part, None))
+            path.append(name)
+        return tuple(path)
+
+    def sweeps(self, key: str) -> str:
+        """The key that its scenario sweeps and that changes this one: itself, a table it is in, or a part of it."""
+        path = self._path(key)
+        for swept in self.swept():
+            if all(one == other for one, other in zip(self._path(swept), path, strict=False)):
+                return swept
+        return ""
 
     def swept(self) -> dict[str, list[Any]]:
         """The keys that its scenario sweeps, with their values."""
@@ -224,10 +238,12 @@ class Experiment(Shared):
         Raises
         ------
         AnabranchError
-            If the scenario does not have the key.
+            If the scenario does not have the key, or sweeps a table that it is in.
         """
-        swept = self.swept()
-        return {quantity(value): value for value in (swept[key] if key in swept else [self.setting(key)])}
+        of, swept = self.sweeps(key), self.swept()
+        if of and self._path(of) != self._path(key):
+            raise AnabranchError(f"{key} has no values of its own: it is swept with {of}")
+        return {quantity(value): value for value in (swept[of] if of else [self.setting(key)])}
 
 
 def quantity(value: object) -> str:
@@ -240,6 +256,17 @@ def quantity(value: object) -> str:
     """
     found = re.fullmatch(r"([\d.]+)\s*([A-Za-z]+)", str(value))
     return f"{found[1]} {'µs' if found[2] == 'us' else found[2]}" if found else str(value)
+
+
+def _items(value: object) -> Mapping[str, tuple[str, Any]]:
+    """What a table or a list holds, by key: its name, and itself. Items of a list have a place, and may have a name."""
+    if isinstance(value, dict):
+        return {key: (key, one) for key, one in value.items()}
+    if not isinstance(value, list):
+        return {}
+    names = [str(one.get("name", place)) if isinstance(one, dict) else str(place) for place, one in enumerate(value)]
+    named = list(zip(names, value, strict=True))
+    return {str(place): one for place, one in enumerate(named)} | {one[0]: one for one in named}
 
 
 @cache

@@ -1,12 +1,12 @@
 """Prose whose numbers are references, so that they follow what was recorded.
 
 In braces stand ``claim:KEY`` (our number), ``paper:KEY`` (the paper's), ``record:FIGURE/PANEL:SERIES@X`` (a point of a
-recorded figure), ``scenario:KEY`` (a setting) and ``scenario:KEY=VALUE`` (one of those that it sweeps), each with
-``EXPERIMENT#`` before it if it is another one's, and ``=`` with an arithmetic expression of such references, ``exp(-3 *
-6000 / 175)`` or ``100 * claim("a") / paper("a")``. A format may follow: ``{claim:KEY|.2f}``. Two kinds are shown as
-they stand: ``setting:NUMBER`` for what a paper or another source says and no scenario does, and ``once:NUMBER`` for
-what was measured by a command in the text and not recorded. ``note:NAME`` and ``explanation:NAME`` are texts of the
-same file or its paper's.
+recorded figure), ``interval:`` with the same (its confidence interval), ``scenario:KEY`` (a setting) and
+``scenario:KEY=VALUE`` (one of those that it sweeps), each with ``EXPERIMENT#`` before it if it is another one's, and
+``=`` with an arithmetic expression of such references, ``exp(-3 * 6000 / 175)`` or ``100 * claim("a") / paper("a")``. A
+format may follow: ``{claim:KEY|.2f}``. Two kinds are shown as they stand: ``setting:NUMBER`` for what a paper or
+another source says and no scenario does, and ``once:NUMBER`` for what was measured by a command in the text and not
+recorded. ``note:NAME`` and ``explanation:NAME`` are texts of the same file or its paper's.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from anabranch.reproduce.claims import Claim
-    from anabranch.reproduce.model import Experiment
+    from anabranch.reproduce.model import Experiment, Shared
     from anabranch.reproduce.record import Record
 
 REFERENCE = re.compile(r"\{(=|[a-z]+:)\s*([^{}|]*)(?:\|([^{}]*))?\}")
@@ -52,7 +52,9 @@ NUMBERS = ("claim", "paper", "record", "scenario")
 SHOWN = ("setting", "once")
 TEXTS = (*SHOWN, "note", "explanation")
 """Kinds of references: to numbers, which may have a format, to numbers that stand in them, and to texts."""
-QUANTITY = re.compile(r"\d[\d.]*(?: ?[A-Za-zµ][A-Za-z/]*)?")
+NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
+QUANTITY = re.compile(rf"{NUMBER.pattern}(?: ?[A-Za-zµ][A-Za-z/]*)?")
+"""A number, and one that may have a unit."""
 DEPTH = 8
 """Texts within texts."""
 LENGTH = 20_000
@@ -92,13 +94,10 @@ def formatted(value: object, form: str) -> str:
 
     Examples
     --------
-    >>> formatted(2.25, ".1f"), formatted("10Gbps", "")
-    ('2.2', '10 Gbps')
+    >>> formatted(2.25, ".1f"), formatted(4.0, "")
+    ('2.2', '4.00')
     """
-    if not FORMAT.fullmatch(form):
-        raise AnabranchError(f"{form!r} is no format of a number", hint="such as .2f, ,d or .3g")
-    if isinstance(value, str):
-        return quantity(value)
+    _format(form)
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise AnabranchError(f"expected a number, not {str(value)[:40]}")
     try:
@@ -107,8 +106,15 @@ def formatted(value: object, form: str) -> str:
         raise AnabranchError(f"{form!r} does not fit {value}: {error}") from error
 
 
+def _format(form: str, *, of: str = "") -> None:
+    if of in TEXTS:
+        raise AnabranchError("it is shown as it stands: expected no format")
+    if not FORMAT.fullmatch(form):
+        raise AnabranchError(f"{form!r} is no format of a number", hint="such as .2f, ,d or .3g")
+
+
 class NotRecorded(AnabranchError):  # noqa: N818 - a state, not a mistake
-    """A number that will be there when its experiment is recorded."""
+    """A number that will be there when its experiment is recorded, or recorded again."""
 
 
 def parts(match: re.Match[str]) -> tuple[str, str, str]:
@@ -130,11 +136,11 @@ def syntax(text: str) -> None:
     for match in REFERENCE.finditer(text):
         kind, target, form = parts(match)
         try:
-            _known(dict.fromkeys([*NUMBERS, *TEXTS, "="]), kind, "reference")
+            _known(dict.fromkeys([*NUMBERS, *TEXTS, "interval", "="]), kind, "reference")
             if kind in SHOWN:
                 _one(target)
-            if kind not in TEXTS:
-                formatted("", form)
+            if match[3] is not None:
+                _format(form, of=kind)
             if kind == "=":
                 calls(parsed(target))
         except AnabranchError as error:
@@ -187,6 +193,8 @@ def calls(node: ast.expr) -> list[tuple[str, str]]:
             case ast.UnaryOp(of, operand) if type(of) in OPERATORS:
                 nodes.append(operand)
             case ast.Call(ast.Name(kind), [ast.Constant(str(target))], []) if kind in {*NUMBERS, "once"}:
+                if kind == "once" and not NUMBER.fullmatch(target):
+                    raise AnabranchError(f"once: expected a number without a unit, not {target!r}")
                 found.append((kind, target))
             case ast.Call(ast.Name(name), arguments, []) if name in FUNCTIONS:
                 nodes += arguments
@@ -195,14 +203,43 @@ def calls(node: ast.expr) -> list[tuple[str, str]]:
     return found
 
 
+def texts(of: Shared) -> dict[str, str]:
+    """Notes and explanations by key."""
+    notes = {f"note.{name}": text for name, text in of.note.items()}
+    return notes | {f"explanation.{name}": one.text for name, one in of.explanation.items()}
+
+
+def shown(experiment: Experiment) -> dict[str, str]:
+    """The texts of an experiment that are shown, by key: notes, its claims' explanations, and what these include."""
+    found = {"notes": experiment.notes} | {
+        f"explanation.{name}": one.text for name, one in experiment.explained.items()
+    }
+    having, waiting = texts(experiment), list(found.values())
+    while waiting:
+        keys = {f"{kind}.{target}" for kind, target in references(waiting.pop())} & (having.keys() - found.keys())
+        found |= {key: having[key] for key in sorted(keys)}
+        waiting += [having[key] for key in keys]
+    return found
+
+
 COMMAND = re.compile(r"`anabranch run (\S[^`]*)`")
+
+
+def references(text: str) -> list[tuple[str, str]]:
+    """The references in a text, those of its arithmetic included: kind and what each refers to."""
+    found = [parts(match)[:2] for match in REFERENCE.finditer(text)]
+    return found + [one for kind, target in found if kind == "=" for one in calls(parsed(target))]
 
 
 def once(text: str) -> list[str]:
     """The numbers in a text that were measured and not recorded."""
-    found = [parts(match)[:2] for match in REFERENCE.finditer(text)]
-    found += [one for kind, target in found if kind == "=" for one in calls(parsed(target))]
-    return list(dict.fromkeys(target for kind, target in found if kind == "once"))
+    return list(dict.fromkeys(target for kind, target in references(text) if kind == "once"))
+
+
+def records(text: str) -> list[str]:
+    """The other experiments whose records a text shows."""
+    found = (target.rpartition("#")[0] for kind, target in references(text) if kind in {"claim", "record", "interval"})
+    return list(dict.fromkeys(filter(None, found)))
 
 
 def commands(text: str) -> list[list[str]]:
@@ -288,9 +325,12 @@ class Facts:
             return target
         if kind == "=":
             return formatted(self._evaluate(target, experiment), form)
+        if kind == "interval":
+            of, target, _ = self._there(kind, target, experiment)
+            ends = (self._point(target, self.record(of.name), end) for end in ("low", "high"))
+            return " to ".join(formatted(end, form) for end in ends)
         found = self._value(kind, target, experiment)
-        as_written = kind == "scenario" and not form and type(found) is not bool
-        return formatted(quantity(found) if as_written else found, form)
+        return quantity(found) if kind == "scenario" and not form else formatted(found, form)
 
     def record(self, name: str) -> Record:
         """The record of an experiment."""
@@ -318,17 +358,20 @@ class Facts:
     @staticmethod
     def _setting(target: str, of: Experiment) -> Any:  # noqa: ANN401 - a number or a text
         key, given, value = target.partition("=")
-        if given:
-            return _known(of.values(key), value, f"value of {key}")
-        if key in (swept := of.swept()):
-            raise AnabranchError(f"it is swept: {key}", hint=f"one of its values, {key}={quantity(swept[key][0])}")
-        return of.setting(key)
+        if not given and (swept := of.sweeps(key)):
+            one = next(iter(of.swept()[swept]), None)
+            hint = f"one of its values, {swept}={quantity(one)}" if isinstance(one, str | int | float) else None
+            raise AnabranchError(f"it is swept: {swept}", hint=hint)
+        found = _known(of.values(key), value, f"value of {key}") if given else of.setting(key)
+        if type(found) not in {str, int, float}:
+            raise AnabranchError(f"expected a number or a text, not {str(found)[:40]}")
+        return found
 
     def _there(self, kind: str, target: str, experiment: Experiment) -> tuple[Experiment, str, Claim | None]:
         """The experiment that a reference is to, the key in it, and the claim if it is one's."""
         name, _, target = target.rpartition("#")
         of: Experiment = _known({one.name: one for one in self.experiments}, name, "experiment") if name else experiment
-        if kind == "record":
+        if kind in {"record", "interval"}:
             number, _, key = target.partition(":")[0].partition("/")
             figure = _known({one.number: one for one in of.figure}, number, "figure")
             _known(dict.fromkeys(one for panel in figure.panel for one in panel.keys), key, f"panel of figure {number}")
@@ -339,17 +382,16 @@ class Facts:
         return of, target, _known({one.key: one for one in of.claim}, target, "claim")
 
     @staticmethod
-    def _point(target: str, kept: Record) -> Any:  # noqa: ANN401 - a number or a list
+    def _point(target: str, kept: Record, column: str = "y") -> Any:  # noqa: ANN401 - a number or a list
         place, _, line = target.partition(":")
         number, _, key = place.partition("/")
         line, _, x = line.rpartition("@") if "@" in line else (line, "", "")
         panels = {(one["figure"], panel["panel"]): panel["series"] for one in kept.figures for panel in one["panels"]}
         if (number, key) not in panels:
-            raise AnabranchError("no such panel", hint=nearest(place, ["/".join(one) for one in panels]))
-        points = _known(panels[number, key], line, "series")
-        if not x:
-            return points["y"]
-        return _known(dict(zip(map(str, points["x"]), points["y"], strict=True)), x, "point")
+            raise NotRecorded("no such panel", hint=nearest(place, ["/".join(one) for one in panels]))
+        points = _known(panels[number, key], line, "series", NotRecorded)
+        values = _known(points, column, "column", NotRecorded)
+        return _known(dict(zip(map(str, points["x"]), values, strict=True)), x, "point", NotRecorded) if x else values
 
     def _evaluate(self, text: str, experiment: Experiment) -> Any:  # noqa: ANN401 - a number
         def value(node: ast.AST) -> Any:  # noqa: ANN401 - as above
@@ -368,14 +410,16 @@ class Facts:
 
         tree = parsed(text)
         for kind, target in calls(tree):
-            self._there(kind, target, experiment)
+            of, key, _ = self._there(kind, target, experiment)
+            if kind == "scenario" and isinstance(text := self._setting(key, of), str):
+                raise AnabranchError(f"not arithmetic: {target} is {text!r}")
         try:
             return float(value(tree))
         except (TypeError, ValueError, ArithmeticError, RecursionError) as error:
             raise AnabranchError(f"not arithmetic: {error}") from error
 
 
-def _known(of: Mapping[str, Any], name: str, what: str) -> Any:  # noqa: ANN401 - what the mapping holds
+def _known(of: Mapping[str, Any], name: str, what: str, error: type[AnabranchError] = AnabranchError) -> Any:  # noqa: ANN401 - what the mapping holds
     if name not in of:
-        raise AnabranchError(f"no {what} is called {name!r}", hint=nearest(name, of))
+        raise error(f"no {what} is called {name!r}", hint=nearest(name, of))
     return of[name]

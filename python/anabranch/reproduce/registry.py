@@ -39,14 +39,16 @@ def load(root: Path) -> tuple[tuple[Paper, ...], tuple[Experiment, ...]]:
     for shared, folder in found:
         own = [experiment(file, shared) for file in folder.glob(f"*/{EXPERIMENT}")]
         experiments += sorted(own, key=lambda one: (one.order, one.name))
-    for one in experiments:
-        check.references(one, experiments)
+    for shared, folder in found:
+        for one in (one for one in experiments if one.paper == shared.name):
+            check.references(one, experiments, shared, folder / PAPER)
     return tuple(shared for shared, _ in found), tuple(experiments)
 
 
 def paper(file: Path) -> Paper:
     """Read a ``paper.toml``."""
     made: Paper = schema.parse(Paper, schema.load(file), str(file))
+    check.shared(made, file)
     return replace(made, name=file.parent.name)
 
 

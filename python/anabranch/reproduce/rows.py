@@ -174,7 +174,7 @@ class Source:
         """Whether a column that rows lack is a key of the scenario that it does not sweep: the same in all of them."""
         if "." not in column:
             return False  # Polars says so
-        if column not in self.experiment.swept():
+        if not self.experiment.sweeps(column):
             with suppress(AnabranchError):
                 self.experiment.setting(column)
                 return True

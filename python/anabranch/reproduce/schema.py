@@ -65,7 +65,7 @@ def parse(kind: Any, value: object, at: str) -> Any:  # noqa: ANN401 - as asked
     if kind is object or (origin is Literal and value in inner):
         return value
     if isinstance(kind, type) and dataclasses.is_dataclass(kind):
-        return _table(kind, value, at)
+        return kind(**part(kind, value, at, whole=True))
     if origin is Literal:
         said = ", ".join(map(repr, inner))
         raise AnabranchError(f"{at}: expected one of {said}, not {value!r}", hint=nearest(str(value), map(str, inner)))
@@ -115,7 +115,8 @@ def _keys(kind: Any) -> dict[str, tuple[str, Any, bool]]:  # noqa: ANN401 - a da
     }
 
 
-def _table(kind: Any, value: object, at: str) -> Any:  # noqa: ANN401 - as asked
+def part(kind: Any, value: object, at: str, *, whole: bool = False) -> dict[str, Any]:  # noqa: ANN401 - as asked
+    """Check a table of which another has the other keys: those that it has are a dataclass's; all needed if `whole`."""
     if not isinstance(value, dict):
         raise AnabranchError(f"{at}: expected a table, not {value!r}")
     keys = _keys(kind)
@@ -125,6 +126,6 @@ def _table(kind: Any, value: object, at: str) -> Any:  # noqa: ANN401 - as asked
         if key not in keys:
             raise AnabranchError(f"{at}: unknown key {key!r}", hint=nearest(key, keys))
     for key, (_, hint, needed) in keys.items():
-        if needed and key not in value:
+        if whole and needed and key not in value:
             raise AnabranchError(f"{at}: the key {key!r} is missing: expected {_said(hint)}")
-    return kind(**{keys[key][0]: parse(keys[key][1], item, f"{at}: {key}") for key, item in value.items()})
+    return {keys[key][0]: parse(keys[key][1], item, f"{at}: {key}") for key, item in value.items()}
