@@ -52,7 +52,7 @@ LAYERS = {
         units
         config
         demotion endpoint rank
-        back_off pacer pull round_trip
+        back_off pacer pull retries round_trip
         testing
         ndp scdp tcp udp
         multipath
@@ -63,7 +63,8 @@ LAYERS = {
         signature
         wire
         keys limits replay trust
-        seal unseal
+        unseal
+        seal
         config
         session
         event
