@@ -130,7 +130,7 @@ impl Receiver {
         match &arrival.header {
             Header::Symbol(symbol) => {
                 if let Some(pace) = &mut self.pull_pace {
-                    pace.on_symbol(now, arrival.trimmed);
+                    pace.on_symbol(now, arrival.from, arrival.trimmed);
                 }
                 self.on_symbol(now, arrival, symbol, payload);
                 self.take_over(now);

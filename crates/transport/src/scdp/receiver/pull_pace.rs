@@ -14,7 +14,7 @@
 
 use crate::pacer::Pacer;
 use crate::scdp::layout::mix;
-use crate::{Duration, Time};
+use crate::{Duration, Peer, Time};
 
 /// `g`, in square roots of pulls per millisecond.
 const GROWTH: f64 = 0.1;
@@ -36,36 +36,77 @@ const LATE: Duration = Duration::from_ms(4);
 
 const PS_PER_MS: f64 = 1e9;
 
-/// What has come after `since`, up to `until`. A host handles at once what has come since it last woke, so symbols that are handled at the same time
-/// belong to the time before.
-#[derive(Clone, Copy, Debug)]
-struct Interval {
-    since: Time,
-    until: Time,
+/// Symbols of a sender.
+#[derive(Clone, Copy, Debug, Default)]
+struct Count {
     whole: u32,
     trimmed: u32,
 }
 
+impl Count {
+    fn symbols(self) -> u32 {
+        self.whole + self.trimmed
+    }
+}
+
+/// What has come after `since`, up to `until`. A host handles at once what has come since it last woke, so symbols that are handled at the same time
+/// belong to the time before.
+#[derive(Clone, Debug)]
+struct Interval {
+    since: Time,
+    until: Time,
+    /// By sender.
+    counts: Vec<Count>,
+}
+
 impl Interval {
-    const fn from(at: Time) -> Self {
-        Self { since: at, until: at, whole: 0, trimmed: 0 }
+    fn from(at: Time) -> Self {
+        Self { since: at, until: at, counts: Vec::new() }
     }
 
-    fn count(&mut self, now: Time, trimmed: bool) {
+    fn begin(&mut self, at: Time) {
+        (self.since, self.until) = (at, at);
+        self.counts.fill(Count::default());
+    }
+
+    fn count(&mut self, now: Time, from: Peer, trimmed: bool) {
         if now > self.since {
             self.until = now;
-            self.trimmed += u32::from(trimmed);
-            self.whole += u32::from(!trimmed);
+            if self.counts.len() <= usize::from(from) {
+                self.counts.resize(usize::from(from) + 1, Count::default());
+            }
+            let count = &mut self.counts[usize::from(from)];
+            count.trimmed += u32::from(trimmed);
+            count.whole += u32::from(!trimmed);
         }
     }
 
+    fn symbols(&self) -> u32 {
+        self.counts.iter().map(|count| count.symbols()).sum()
+    }
+
+    fn whole(&self) -> u32 {
+        self.counts.iter().map(|count| count.whole).sum()
+    }
+
     fn is_complete(&self) -> bool {
-        self.until.since(self.since) >= MEASURED_OVER && self.whole + self.trimmed >= MEASURED_SYMBOLS
+        let senders = self.counts.len() as u32;
+        self.until.since(self.since) >= MEASURED_OVER && self.symbols() >= MEASURED_SYMBOLS * senders
+    }
+
+    /// The share of symbols that are trimmed: the median of the senders', the lesser of two. A link that they share trims those of all alike; a sender
+    /// from which only headers come, be its own path slow or itself dishonest, does not hold up the others, not even if it is asked alone for a
+    /// while: those from which nothing came have nothing trimmed.
+    fn trimmed(&self) -> f64 {
+        let share = |count: &Count| f64::from(count.trimmed) / f64::from(count.symbols().max(1));
+        let mut shares: Vec<f64> = self.counts.iter().map(share).collect();
+        shares.sort_by(f64::total_cmp);
+        shares.get(shares.len().saturating_sub(1) / 2).copied().unwrap_or(0.0)
     }
 }
 
 /// When the next pull may leave.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct PullPace {
     /// Begins with the first trimmed header.
     interval: Option<Interval>,
@@ -88,25 +129,24 @@ impl Default for PullPace {
 
 impl PullPace {
     /// A symbol has arrived, whole or trimmed.
-    pub(super) fn on_symbol(&mut self, now: Time, trimmed: bool) {
+    pub(super) fn on_symbol(&mut self, now: Time, from: Peer, trimmed: bool) {
         if trimmed {
             self.quiet_since = now;
         }
-        let Some(interval) = self.interval else {
-            self.interval = trimmed.then_some(Interval::from(now));
+        let Some(mut interval) = self.interval.take() else {
+            self.interval = trimmed.then(|| Interval::from(now));
             return;
         };
-        let mut next = interval;
         if now > interval.until {
             if self.is_idle(now.since(interval.until)) {
-                next = Interval::from(now);
+                interval.begin(now);
             } else if interval.is_complete() {
                 self.rate = self.next_rate(&interval);
-                next = Interval::from(interval.until);
+                interval.begin(interval.until);
             }
         }
-        next.count(now, trimmed);
-        self.interval = Some(next);
+        interval.count(now, from, trimmed);
+        self.interval = Some(interval);
     }
 
     /// Whether nobody has pulled for so long that no symbol has come.
@@ -116,13 +156,13 @@ impl PullPace {
 
     fn next_rate(&mut self, interval: &Interval) -> Option<f64> {
         let ms = interval.until.since(interval.since).ps() as f64 / PS_PER_MS;
-        let (whole, trimmed) = (f64::from(interval.whole), f64::from(interval.trimmed));
-        let symbols = whole + trimmed;
+        let (whole, symbols, trimmed) =
+            (f64::from(interval.whole()), f64::from(interval.symbols()), interval.trimmed());
         // What came whole was not too much: the share is of pulls a round trip ago, when the rate may have been another one.
         let kept = match self.rate {
-            None if interval.trimmed == 0 => return None,
+            None if trimmed == 0.0 => return None,
             None => whole / ms,
-            Some(rate) => (rate * whole / symbols).max(rate / 2.0).max(whole / ms),
+            Some(rate) => (rate * (1.0 - trimmed)).max(rate / 2.0).max(whole / ms),
         };
         let mut rate = kept + GROWTH * kept.sqrt();
         if interval.until.since(self.quiet_since) >= SPEED_UP_AFTER {
@@ -204,7 +244,7 @@ mod tests {
                 }
                 on_their_way[one].make_contiguous().sort_unstable();
                 while let Some((_, trimmed)) = on_their_way[one].pop_front_if(|(at, _)| *at <= now) {
-                    paces[one].on_symbol(now, trimmed);
+                    paces[one].on_symbol(now, 0, trimmed);
                     if now > Time::ZERO + time / 2 {
                         got[one].trimmed += u64::from(trimmed);
                         got[one].whole += u64::from(!trimmed);
@@ -280,12 +320,25 @@ mod tests {
         for whole in [0, 1, 1000] {
             let mut pace = PullPace::default();
             let mut now = Time::ZERO;
-            pace.on_symbol(now, true);
+            pace.on_symbol(now, 0, true);
             for n in 0..whole + 20_000 {
                 now += Duration::from_us(10);
-                pace.on_symbol(now, n >= whole);
+                pace.on_symbol(now, 0, n >= whole);
             }
             assert!(pace.rate.is_some_and(|rate| rate < 1.0), "{:?} after {whole} symbols", pace.rate);
+        }
+    }
+
+    #[test]
+    fn who_sends_headers_alone_does_not_hold_up_the_others() {
+        for rogue in 0..3 {
+            let mut pace = PullPace::default();
+            let mut now = Time::ZERO;
+            for n in 0..30_000_u16 {
+                now += Duration::from_us(10);
+                pace.on_symbol(now, n % 3, n % 3 == rogue);
+            }
+            assert_eq!(pace.rate, None, "nobody else's symbols are trimmed");
         }
     }
 
@@ -295,11 +348,11 @@ mod tests {
         let mut now = Time::ZERO;
         for n in 0..2_000 {
             now += Duration::from_us(100);
-            pace.on_symbol(now, n % 20 == 0);
+            pace.on_symbol(now, 0, n % 20 == 0);
         }
         let rate = pace.rate;
         now += Duration::from_secs(1);
-        pace.on_symbol(now, false);
+        pace.on_symbol(now, 0, false);
         assert_eq!(pace.rate, rate);
     }
 
@@ -316,7 +369,7 @@ mod tests {
                 room = (room + each.ps() as f64 / symbol.ps() as f64).min(10.0);
                 let trimmed = room < 1.0;
                 room -= f64::from(u8::from(!trimmed));
-                pace.on_symbol(*now, trimmed);
+                pace.on_symbol(*now, 0, trimmed);
             }
         };
         carry(&mut pace, &mut now, Duration::from_us(100), Duration::from_ms(300));
@@ -334,7 +387,7 @@ mod tests {
             let now = Time::ZERO + Duration::from_us(n);
             assert!(pace.may_leave(now));
             pace.spend(now);
-            pace.on_symbol(now, false);
+            pace.on_symbol(now, 0, false);
         }
     }
 }
