@@ -13,29 +13,29 @@ struct Bottleneck {
     buffer: &'static str,
 }
 
-/// What becomes of transfers that share it: how much of what the bottleneck carries they have, headers included, how much longer the
-/// last takes than the first, and symbols trimmed per source symbol.
+/// What becomes of transfers that share a bottleneck: how much of what it carries they have, headers included, how much longer the last takes than
+/// the first, and symbols trimmed per source symbol.
 struct Outcome {
     utilization: f64,
     spread: f64,
     trimmed: f64,
 }
 
-fn transfer(bottleneck: &Bottleneck, pairs: &str) -> Outcome {
-    let Bottleneck { queue, rate, delay, buffer } = bottleneck;
-    let mbps: f64 = rate.strip_suffix("Mbps").expect("in Mbps").parse().expect("a number");
-    // As long at every rate.
-    let size = mbps * 50_000.0;
+fn mbps(rate: &str) -> f64 {
+    rate.strip_suffix("Mbps").expect("in Mbps").parse().expect("a number")
+}
+
+/// Bytes of an object that takes 0.4 s at a rate.
+fn size(rate: &str) -> f64 {
+    mbps(rate) * 50_000.0
+}
+
+/// Transfers of objects of this size over a bottleneck of this rate.
+fn run(rate: &str, size: f64, fabric: &str, queue: &str, buffer: &str, workload: &str) -> Outcome {
     let text = format!(
         r#"
         [fabric]
-        topology = "dumbbell"
-        left = 3
-        right = 3
-        rate = "1Gbps"
-        delay = "10us"
-        bottleneck_rate = "{rate}"
-        bottleneck_delay = "{delay}"
+        {fabric}
         [transport]
         name = "scdp"
         [transport.scdp]
@@ -47,24 +47,45 @@ fn transfer(bottleneck: &Bottleneck, pairs: &str) -> Outcome {
         time_limit = "20s"
         [[workload]]
         sizes = {{ law = "fixed", size = "{size}B" }}
-        placement = {{ pattern = "pairs", pairs = [{pairs}] }}
+        {workload}
         "#
     );
     let plan = parse("test.toml", &text, &[]).unwrap_or_else(|e| panic!("{e}"));
     let mut network = plan.network(&plan.runs[0]).unwrap_or_else(|e| panic!("{e}"));
     let ending = network.run(|_| true);
     let record = RunRecord::take(&mut network, ending);
-    assert_eq!(record.ending, Ending::Complete, "{queue}");
+    assert_eq!(record.ending, Ending::Complete, "{text}");
     assert!(record.conservation.holds());
     let times = || record.flows.iter().map(|flow| flow.measured_ps as f64);
     let (first, last) = (times().fold(f64::INFINITY, f64::min), times().fold(0.0, f64::max));
-    let (flows, trimmed) =
-        (record.flows.len() as f64, record.flows.iter().map(|flow| flow.packets_trimmed).sum::<u64>());
+    let bytes = record.flows.len() as f64 * size;
+    let trimmed = record.flows.iter().map(|flow| flow.packets_trimmed).sum::<u64>();
     Outcome {
-        utilization: flows * size * 8e12 / last / (mbps * 1e6),
+        utilization: bytes * 8e12 / last / (mbps(rate) * 1e6),
         spread: last / first,
-        trimmed: trimmed as f64 / (flows * size / 1420.0),
+        trimmed: trimmed as f64 / (bytes / 1420.0),
     }
+}
+
+/// One to one, between these pairs of hosts at either side.
+fn transfer(bottleneck: &Bottleneck, pairs: &str) -> Outcome {
+    let Bottleneck { queue, rate, delay, buffer } = bottleneck;
+    let fabric = format!(
+        "topology = \"dumbbell\"\nleft = 3\nright = 3\nrate = \"1Gbps\"\ndelay = \"10us\"\n\
+         bottleneck_rate = \"{rate}\"\nbottleneck_delay = \"{delay}\""
+    );
+    let workload = format!("placement = {{ pattern = \"pairs\", pairs = [{pairs}] }}");
+    run(rate, size(rate), &fabric, queue, buffer, &workload)
+}
+
+/// From so many servers to one host, whose link is the bottleneck.
+fn fetch(rate: &str, delay: &str, servers: u32) -> Outcome {
+    let fabric = format!("topology = \"star\"\nhosts = {}\nrate = \"{rate}\"\ndelay = \"{delay}\"", servers + 1);
+    let workload = format!(
+        "mode = \"many_to_one\"\nsessions = 1\n\
+         placement = {{ pattern = \"replicas\", replicas = {servers}, policy = \"random\" }}"
+    );
+    run(rate, size(rate), &fabric, "trim", "15KB", &workload)
 }
 
 /// Pulls at the rate of the receiver's link would ask for ten times what the bottleneck carries: almost all would be trimmed.
@@ -101,6 +122,17 @@ fn transfers_share_a_bottleneck_that_trims() {
             assert!(found.utilization > 0.8, "{which}: {:.3} used", found.utilization);
             assert!(found.spread < 1.6, "{which}: the last takes {:.3} times as long as the first", found.spread);
             assert!(found.trimmed < 0.35, "{which}: {:.3} trimmed per source symbol", found.trimmed);
+        }
+    }
+}
+
+#[test]
+fn servers_share_the_link_of_who_fetches() {
+    for rate in ["20Mbps", "100Mbps", "1000Mbps"] {
+        for servers in [1, 2, 3, 8] {
+            let found = fetch(rate, "50us", servers);
+            assert!(found.utilization > 0.85, "{rate}, {servers} servers: {:.3} used", found.utilization);
+            assert!(found.trimmed < 0.6, "{rate}, {servers} servers: {:.3} trimmed per source symbol", found.trimmed);
         }
     }
 }

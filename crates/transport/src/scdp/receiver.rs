@@ -4,7 +4,7 @@
 //! application finds wrong.
 
 use super::block::{Collected, Decode};
-use super::config::{PullPacing, ScdpConfig};
+use super::config::ScdpConfig;
 use super::header::{Header, Options, Symbol};
 use crate::{Arrival, Event, FailureReason, Stats, Time};
 use std::collections::VecDeque;
@@ -32,7 +32,6 @@ use checks::Checks;
 use decoding::Decoding;
 use lane::{Arrived, Lane, Message};
 use lanes::Lanes;
-use pull_pace::PullPace;
 use requests::Requests;
 use session::Session;
 use window::Seen;
@@ -59,7 +58,6 @@ pub struct Receiver {
     decoding: Decoding,
     checks: Checks,
     /// Its own pace, where pulls do not wait for the host's pull queue.
-    pull_pace: Option<Box<PullPace>>,
     /// When the application began to wait for the first symbol, if it said so.
     started_at: Option<Time>,
     events: VecDeque<Event>,
@@ -77,7 +75,6 @@ impl Receiver {
             requests: Requests::new(&config, senders, seed),
             decoding: Decoding::default(),
             checks: Checks::none(senders),
-            pull_pace: (config.pull_pacing == PullPacing::Arrivals).then(Box::default),
             started_at: None,
             events: VecDeque::new(),
             stats: Stats::default(),
@@ -129,9 +126,7 @@ impl Receiver {
         }
         match &arrival.header {
             Header::Symbol(symbol) => {
-                if let Some(pace) = &mut self.pull_pace {
-                    pace.on_symbol(now, arrival.from, arrival.trimmed);
-                }
+                self.lane_mut(u32::from(arrival.from)).pace_pulls(now, arrival.trimmed);
                 self.on_symbol(now, arrival, symbol, payload);
                 self.take_over(now);
             }

@@ -6,6 +6,7 @@ use super::requests::Asked;
 use super::{Receiver, State};
 use crate::demotion::Demotion;
 use crate::scdp::block::Block;
+use crate::scdp::config::PullPacing;
 use crate::scdp::header::{Header, Pull};
 use crate::units::earliest;
 use crate::{Arrival, Endpoint, Event, FailureReason, Peer, Stats, Time, Transmit};
@@ -31,14 +32,19 @@ impl Receiver {
         Some(self.pull(lane, asked, false, false))
     }
 
-    /// The next pull, where pulls leave at this receiver's own pace.
+    /// Whether pulls leave at this receiver's own pace, and not in the turns of its host's queue.
+    #[inline]
+    fn paces_itself(&self) -> bool {
+        self.config.pull_pacing == PullPacing::Arrivals
+    }
+
+    /// The next pull, where it leaves at this receiver's own pace.
     fn next_paced(&mut self, now: Time) -> Option<Transmit<Header>> {
-        if !self.pull_pace.as_mut()?.may_leave(now) {
+        if !self.paces_itself() {
             return None;
         }
-        let pull = self.next_pull(now)?;
-        self.pull_pace.as_mut()?.spend(now);
-        Some(pull)
+        self.requests.lanes_mut().ask_paces(now);
+        self.next_pull(now)
     }
 
     /// The next packet to a sender that does not wait for the host's pull queue: a control message, or a pull repeated after silence.
@@ -85,8 +91,8 @@ impl Endpoint for Receiver {
     }
 
     fn handle_timeout(&mut self, now: Time) {
-        if let Some(pace) = &mut self.pull_pace {
-            pace.on_time(now);
+        if self.paces_itself() {
+            self.requests.lanes_mut().on_time(now);
         }
         if let State::Completed(closed_at) = &mut self.state {
             if closed_at.take_if(|at| *at <= now).is_some() {
@@ -123,7 +129,7 @@ impl Endpoint for Receiver {
                 let session = self.session.as_ref().filter(|session| session.takes_over);
                 let full = self.decoding.is_full();
                 let taken_over = session.and_then(|session| self.requests.next_take_over(session, full));
-                let paced = self.pull_pace.as_ref().and_then(|pace| pace.due());
+                let paced = if self.paces_itself() { self.lanes().paced_until() } else { None };
                 let pulls = earliest(earliest(pulls, paced), self.give_up_at());
                 earliest(pulls, earliest(withheld, taken_over))
             }
@@ -136,7 +142,7 @@ impl Endpoint for Receiver {
 
     #[inline]
     fn pending_pulls(&self) -> u32 {
-        if self.pull_pace.is_some() { 0 } else { self.pulls_wanted() }
+        if self.paces_itself() { 0 } else { self.pulls_wanted() }
     }
 
     /// With several senders, each tags packets by its own share of the bytes, which is less: to switches those packets are more

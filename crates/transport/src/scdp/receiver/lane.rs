@@ -1,9 +1,11 @@
 //! One sender, as its receiver sees it: its window, what of that is in flight, and for how long it has been silent.
 
 use super::pace::Pace;
+use super::pull_pace::PullPace;
 use super::timer::RetransmissionTimer;
 use super::window::{Seen, Window};
 use crate::retries::Retries;
+use crate::scdp::config::PullPacing;
 use crate::{Duration, Time};
 
 /// Timeouts in a row that one of several senders may have before it is left out. Few, as the others can do its share.
@@ -42,6 +44,8 @@ pub(super) struct Lane {
     outstanding: u32,
     /// How fast it answers, where others may take over from it.
     pace: Option<Box<Pace>>,
+    /// When pulls to it may leave, where this receiver paces them.
+    pull_pace: Option<Box<PullPace>>,
     last_arrival: Time,
     /// Since when nothing that was asked for has arrived.
     silent_since: Time,
@@ -62,6 +66,38 @@ pub(super) struct Lane {
 }
 
 impl Lane {
+    pub(super) fn new(pacing: PullPacing) -> Self {
+        Self { pull_pace: (pacing == PullPacing::Arrivals).then(Box::default), ..Self::default() }
+    }
+
+    /// A symbol has arrived, whatever becomes of it.
+    #[inline]
+    pub(super) fn pace_pulls(&mut self, now: Time, trimmed: bool) {
+        if let Some(pace) = &mut self.pull_pace {
+            pace.on_symbol(now, trimmed);
+        }
+    }
+
+    /// Finds out whether a pull may leave now.
+    pub(super) fn ask_pace(&mut self, now: Time) {
+        if let Some(pace) = &mut self.pull_pace {
+            pace.ask(now);
+        }
+    }
+
+    /// Time has passed: a pull that is due by now does not wait.
+    pub(super) fn on_time(&mut self, now: Time) {
+        if let Some(pace) = &mut self.pull_pace {
+            pace.on_time(now);
+        }
+    }
+
+    /// When the next pull may leave, if it waits for its pace.
+    #[inline]
+    pub(super) fn paced_until(&self) -> Option<Time> {
+        self.pull_pace.as_ref().and_then(|pace| pace.waits_until())
+    }
+
     /// The session begins: `pushed` symbols of the window are on their way.
     pub(super) fn begin(&mut self, now: Time, window: Window, pushed: u32) {
         (self.credits, self.outstanding) = (window.symbols() - pushed, pushed);
@@ -124,6 +160,17 @@ impl Lane {
     /// How long its sender takes to answer, if that is known and matters.
     pub(super) fn response(&self) -> Option<Duration> {
         self.pace.as_ref()?.response()
+    }
+
+    /// The mean time between pulls, if they are paced.
+    pub(super) fn pull_interval(&self) -> Option<Duration> {
+        self.pull_pace.as_ref()?.interval()
+    }
+
+    /// The mean time between its symbols while it is asked for as many as it may be, if it is known how long it takes to answer.
+    pub(super) fn time_per_symbol(&self) -> Option<Duration> {
+        let by_window = self.response()? / u64::from(self.most().max(1));
+        Some(self.pull_interval().map_or(by_window, |paced| paced.max(by_window)))
     }
 
     pub(super) fn is_slower_than(&self, bar: Duration) -> bool {
@@ -233,6 +280,9 @@ impl Lane {
         }
         self.outstanding += 1;
         self.credits -= 1;
+        if let Some(pace) = &mut self.pull_pace {
+            pace.spend(now);
+        }
         coming
     }
 

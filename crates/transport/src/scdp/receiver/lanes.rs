@@ -11,7 +11,8 @@ use crate::{Duration, Peer, Time};
 use std::slice::Iter;
 use std::sync::Arc;
 
-/// A sender is slow if it takes this many times as long to answer as the fastest, and the timeout for pulls more.
+/// A sender is slow if it takes this many times as long to answer as the fastest, and the timeout for pulls more; or this many times as long for each
+/// symbol, because of the pace of pulls.
 const SLOW: u64 = 2;
 
 /// What a timeout of a sender means.
@@ -41,7 +42,7 @@ pub(super) struct Lanes {
 impl Lanes {
     /// Up to `senders`. `seed`: for what windows draw.
     pub(super) fn new(config: Arc<ScdpConfig>, senders: u16, seed: u64) -> Self {
-        let all = vec![Lane::default(); usize::from(senders.max(1))];
+        let all = vec![Lane::new(config.pull_pacing); usize::from(senders.max(1))];
         Self { all, credits: 0, next: 0, least_window: 0, seed, config }
     }
 
@@ -122,7 +123,22 @@ impl Lanes {
     /// Whether a pull may go to a sender.
     #[inline]
     pub(super) fn in_use(&self, lane: &Lane) -> bool {
-        lane.credits() > 0 && self.in_touch(lane)
+        lane.credits() > 0 && lane.paced_until().is_none() && self.in_touch(lane)
+    }
+
+    /// Finds out to which senders pulls may go now, where they are paced.
+    pub(super) fn ask_paces(&mut self, now: Time) {
+        self.all.iter_mut().for_each(|lane| lane.ask_pace(now));
+    }
+
+    /// Time has passed: pulls that are due by now do not wait.
+    pub(super) fn on_time(&mut self, now: Time) {
+        self.all.iter_mut().for_each(|lane| lane.on_time(now));
+    }
+
+    /// When the first pull that waits for its pace may leave.
+    pub(super) fn paced_until(&self) -> Option<Time> {
+        self.all.iter().filter_map(Lane::paced_until).min()
     }
 
     /// All senders, from the one whose turn is next.
@@ -151,6 +167,14 @@ impl Lanes {
     pub(super) fn is_slow(&self, sender: Peer) -> bool {
         let Some((lane, late)) = self.get(sender).and_then(|lane| Some((lane, lane.is_late()?))) else { return false };
         late || self.bar(|lane| self.in_touch(lane)).is_some_and(|bar| lane.is_slower_than(bar))
+            || self.is_held_up(lane)
+    }
+
+    /// Whether pulls to a sender leave at a pace at which its share would take much longer than another's.
+    fn is_held_up(&self, lane: &Lane) -> bool {
+        let Some(interval) = lane.pull_interval() else { return false };
+        let answering = self.all.iter().filter(|lane| self.in_touch(lane));
+        answering.filter_map(Lane::time_per_symbol).min().is_some_and(|least| interval > least * SLOW)
     }
 
     /// How long the fastest sender that answers may take to answer.
@@ -264,6 +288,7 @@ impl Lanes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Bytes;
     use crate::scdp::header::{Mode, Options};
 
     /// `senders` senders with a window of twelve each, of which four are on their way.
@@ -336,10 +361,10 @@ mod tests {
         assert_eq!((lanes.usable_credits() > 0, lanes.silent_since()), (true, Some(at(0))));
     }
 
-    #[test]
-    fn a_sender_that_takes_twice_as_long_as_the_fastest_and_the_timeout_is_slow() {
-        let config = ScdpConfig { window_control: crate::scdp::WindowControl::Bbr, ..ScdpConfig::default() };
-        let pull_timeout = config.pull_timeout;
+    /// Two senders as on hosts, each of which was asked for a symbol at time zero.
+    fn two_on_hosts() -> Lanes {
+        let pull_timeout = ScdpConfig::default().pull_timeout;
+        let config = ScdpConfig { pull_timeout, ..ScdpConfig::on_hosts(Bytes(1514), Bytes(94)) };
         let options = Options {
             object_bytes: 1000,
             symbol_bytes: 1,
@@ -356,11 +381,39 @@ mod tests {
             lanes.at_mut(lane).on_asked(Time::ZERO, 0, 1);
             lanes.begin(Time::ZERO, lane, &session, 1);
         }
-        let answers = |lanes: &mut Lanes, lane: u32, taken: Duration| {
-            let seen = super::super::window::Seen::Whole;
-            let symbol = Arrived { block: 0, index: 0, asked_as: 0, seen, is_repeated: false, is_of_others: false };
-            lanes.on_symbol(Time::ZERO + taken, lane, &symbol);
-        };
+        lanes
+    }
+
+    /// Its symbol arrives.
+    fn answers(lanes: &mut Lanes, lane: u32, taken: Duration) {
+        let seen = super::super::window::Seen::Whole;
+        let symbol = Arrived { block: 0, index: 0, asked_as: 0, seen, is_repeated: false, is_of_others: false };
+        lanes.on_symbol(Time::ZERO + taken, lane, &symbol);
+    }
+
+    #[test]
+    fn a_sender_from_which_only_headers_come_waits_and_is_slow_and_no_other() {
+        let mut lanes = two_on_hosts();
+        (0..2).for_each(|lane| answers(&mut lanes, lane, Duration::from_ms(10)));
+        for n in 0..1_000 {
+            let now = at(10) + Duration::from_us(100) * n;
+            lanes.at_mut(0).pace_pulls(now, true);
+            lanes.at_mut(1).pace_pulls(now, false);
+        }
+        assert!(lanes.is_slow(0) && !lanes.is_slow(1));
+        lanes.spend(at(200), 0);
+        lanes.spend(at(200), 1);
+        lanes.ask_paces(at(200));
+        let until = lanes.paced_until().expect("the first waits");
+        assert_eq!([0, 1].map(|lane| lanes.in_use(lanes.at(lane))), [false, true]);
+        lanes.on_time(until);
+        assert_eq!((lanes.paced_until(), lanes.in_use(lanes.at(0))), (None, true));
+    }
+
+    #[test]
+    fn a_sender_that_takes_twice_as_long_as_the_fastest_and_the_timeout_is_slow() {
+        let mut lanes = two_on_hosts();
+        let pull_timeout = lanes.config.pull_timeout;
         answers(&mut lanes, 0, Duration::from_ms(10));
         assert!(!lanes.is_slow(0) && !lanes.is_slow(1) && !lanes.is_slow(9), "nothing is known");
         answers(&mut lanes, 1, Duration::from_ms(20) + pull_timeout + Duration(1));

@@ -14,7 +14,7 @@
 
 use crate::pacer::Pacer;
 use crate::scdp::layout::mix;
-use crate::{Duration, Peer, Time};
+use crate::{Duration, Time};
 
 /// `g`, in square roots of pulls per millisecond.
 const GROWTH: f64 = 0.1;
@@ -36,77 +36,36 @@ const LATE: Duration = Duration::from_ms(4);
 
 const PS_PER_MS: f64 = 1e9;
 
-/// Symbols of a sender.
-#[derive(Clone, Copy, Debug, Default)]
-struct Count {
+/// What has come after `since`, up to `until`. A host handles at once what has come since it last woke, so symbols that are handled at the same time
+/// belong to the time before.
+#[derive(Clone, Copy, Debug)]
+struct Interval {
+    since: Time,
+    until: Time,
     whole: u32,
     trimmed: u32,
 }
 
-impl Count {
-    fn symbols(self) -> u32 {
-        self.whole + self.trimmed
-    }
-}
-
-/// What has come after `since`, up to `until`. A host handles at once what has come since it last woke, so symbols that are handled at the same time
-/// belong to the time before.
-#[derive(Clone, Debug)]
-struct Interval {
-    since: Time,
-    until: Time,
-    /// By sender.
-    counts: Vec<Count>,
-}
-
 impl Interval {
-    fn from(at: Time) -> Self {
-        Self { since: at, until: at, counts: Vec::new() }
+    const fn from(at: Time) -> Self {
+        Self { since: at, until: at, whole: 0, trimmed: 0 }
     }
 
-    fn begin(&mut self, at: Time) {
-        (self.since, self.until) = (at, at);
-        self.counts.fill(Count::default());
-    }
-
-    fn count(&mut self, now: Time, from: Peer, trimmed: bool) {
+    fn count(&mut self, now: Time, trimmed: bool) {
         if now > self.since {
             self.until = now;
-            if self.counts.len() <= usize::from(from) {
-                self.counts.resize(usize::from(from) + 1, Count::default());
-            }
-            let count = &mut self.counts[usize::from(from)];
-            count.trimmed += u32::from(trimmed);
-            count.whole += u32::from(!trimmed);
+            self.trimmed += u32::from(trimmed);
+            self.whole += u32::from(!trimmed);
         }
     }
 
-    fn symbols(&self) -> u32 {
-        self.counts.iter().map(|count| count.symbols()).sum()
-    }
-
-    fn whole(&self) -> u32 {
-        self.counts.iter().map(|count| count.whole).sum()
-    }
-
     fn is_complete(&self) -> bool {
-        let senders = self.counts.len() as u32;
-        self.until.since(self.since) >= MEASURED_OVER && self.symbols() >= MEASURED_SYMBOLS * senders
-    }
-
-    /// The share of symbols that are trimmed: the median of the senders', the lesser of two. A link that they share trims those of all alike; a sender
-    /// from which only headers come, be its own path slow or itself dishonest, does not hold up the others, not even if it is asked alone for a
-    /// while: those from which nothing came have nothing trimmed.
-    fn trimmed(&self) -> f64 {
-        let share = |count: &Count| f64::from(count.trimmed) / f64::from(count.symbols().max(1));
-        let mut shares: Vec<f64> = self.counts.iter().map(share).collect();
-        shares.sort_by(f64::total_cmp);
-        shares.get(shares.len().saturating_sub(1) / 2).copied().unwrap_or(0.0)
+        self.until.since(self.since) >= MEASURED_OVER && self.whole + self.trimmed >= MEASURED_SYMBOLS
     }
 }
 
-/// When the next pull may leave.
-#[derive(Clone, Debug)]
+/// When the next pull to a sender may leave.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct PullPace {
     /// Begins with the first trimmed header.
     interval: Option<Interval>,
@@ -128,24 +87,24 @@ impl Default for PullPace {
 }
 
 impl PullPace {
-    /// A symbol has arrived, whole or trimmed.
-    pub(super) fn on_symbol(&mut self, now: Time, from: Peer, trimmed: bool) {
+    /// A symbol of the sender has arrived, whole or trimmed.
+    pub(super) fn on_symbol(&mut self, now: Time, trimmed: bool) {
         if trimmed {
             self.quiet_since = now;
         }
-        let Some(mut interval) = self.interval.take() else {
-            self.interval = trimmed.then(|| Interval::from(now));
+        let Some(mut interval) = self.interval else {
+            self.interval = trimmed.then_some(Interval::from(now));
             return;
         };
         if now > interval.until {
             if self.is_idle(now.since(interval.until)) {
-                interval.begin(now);
+                interval = Interval::from(now);
             } else if interval.is_complete() {
                 self.rate = self.next_rate(&interval);
-                interval.begin(interval.until);
+                interval = Interval::from(interval.until);
             }
         }
-        interval.count(now, from, trimmed);
+        interval.count(now, trimmed);
         self.interval = Some(interval);
     }
 
@@ -156,13 +115,12 @@ impl PullPace {
 
     fn next_rate(&mut self, interval: &Interval) -> Option<f64> {
         let ms = interval.until.since(interval.since).ps() as f64 / PS_PER_MS;
-        let (whole, symbols, trimmed) =
-            (f64::from(interval.whole()), f64::from(interval.symbols()), interval.trimmed());
+        let (whole, symbols) = (f64::from(interval.whole), f64::from(interval.whole + interval.trimmed));
         // What came whole was not too much: the share is of pulls a round trip ago, when the rate may have been another one.
         let kept = match self.rate {
-            None if trimmed == 0.0 => return None,
+            None if interval.trimmed == 0 => return None,
             None => whole / ms,
-            Some(rate) => (rate * (1.0 - trimmed)).max(rate / 2.0).max(whole / ms),
+            Some(rate) => (rate * whole / symbols).max(rate / 2.0).max(whole / ms),
         };
         let mut rate = kept + GROWTH * kept.sqrt();
         if interval.until.since(self.quiet_since) >= SPEED_UP_AFTER {
@@ -172,20 +130,25 @@ impl PullPace {
         Some(rate.min(AHEAD * symbols / ms).max(SLOWEST))
     }
 
-    /// Whether a pull may leave now; otherwise one is [due](Self::due) later.
-    pub(super) fn may_leave(&mut self, now: Time) -> bool {
+    /// Finds out whether a pull may leave now; otherwise it [has to wait](Self::waits_until).
+    pub(super) fn ask(&mut self, now: Time) {
         self.due = self.rate.and_then(|_| self.pacer.wait(now));
-        self.due.is_none()
     }
 
-    /// Time has passed: what is due by now is not waited for.
+    /// When the next pull may leave, if it has to wait, as far as was [asked](Self::ask).
+    #[inline]
+    pub(super) fn waits_until(&self) -> Option<Time> {
+        self.due
+    }
+
+    /// Time has passed: what is due by now does not wait.
     pub(super) fn on_time(&mut self, now: Time) {
         self.due = self.due.filter(|due| *due > now);
     }
 
-    /// When the next pull may leave, if one waits.
-    pub(super) fn due(&self) -> Option<Time> {
-        self.due
+    /// The mean time between pulls. `None`: they leave at once.
+    pub(super) fn interval(&self) -> Option<Duration> {
+        self.rate.map(|rate| Duration::from_ps((PS_PER_MS / rate) as u64))
     }
 
     /// A pull for one symbol leaves.
@@ -203,6 +166,11 @@ impl PullPace {
 mod tests {
     use super::*;
     use std::collections::VecDeque;
+
+    fn may_leave(pace: &mut PullPace, now: Time) -> bool {
+        pace.ask(now);
+        pace.waits_until().is_none()
+    }
 
     /// A bottleneck: time of a symbol, symbols that its queue holds, and the time from a pull to its symbol.
     #[derive(Clone, Copy, Debug)]
@@ -244,13 +212,13 @@ mod tests {
                 }
                 on_their_way[one].make_contiguous().sort_unstable();
                 while let Some((_, trimmed)) = on_their_way[one].pop_front_if(|(at, _)| *at <= now) {
-                    paces[one].on_symbol(now, 0, trimmed);
+                    paces[one].on_symbol(now, trimmed);
                     if now > Time::ZERO + time / 2 {
                         got[one].trimmed += u64::from(trimmed);
                         got[one].whole += u64::from(!trimmed);
                     }
                 }
-                while on_their_way[one].len() < window && paces[one].may_leave(now) {
+                while on_their_way[one].len() < window && may_leave(&mut paces[one], now) {
                     paces[one].spend(now);
                     let comes = now + path.round_trip / 2;
                     let trimmed = free > comes + path.symbol * path.queue;
@@ -320,25 +288,12 @@ mod tests {
         for whole in [0, 1, 1000] {
             let mut pace = PullPace::default();
             let mut now = Time::ZERO;
-            pace.on_symbol(now, 0, true);
+            pace.on_symbol(now, true);
             for n in 0..whole + 20_000 {
                 now += Duration::from_us(10);
-                pace.on_symbol(now, 0, n >= whole);
+                pace.on_symbol(now, n >= whole);
             }
             assert!(pace.rate.is_some_and(|rate| rate < 1.0), "{:?} after {whole} symbols", pace.rate);
-        }
-    }
-
-    #[test]
-    fn who_sends_headers_alone_does_not_hold_up_the_others() {
-        for rogue in 0..3 {
-            let mut pace = PullPace::default();
-            let mut now = Time::ZERO;
-            for n in 0..30_000_u16 {
-                now += Duration::from_us(10);
-                pace.on_symbol(now, n % 3, n % 3 == rogue);
-            }
-            assert_eq!(pace.rate, None, "nobody else's symbols are trimmed");
         }
     }
 
@@ -348,11 +303,11 @@ mod tests {
         let mut now = Time::ZERO;
         for n in 0..2_000 {
             now += Duration::from_us(100);
-            pace.on_symbol(now, 0, n % 20 == 0);
+            pace.on_symbol(now, n % 20 == 0);
         }
         let rate = pace.rate;
         now += Duration::from_secs(1);
-        pace.on_symbol(now, 0, false);
+        pace.on_symbol(now, false);
         assert_eq!(pace.rate, rate);
     }
 
@@ -369,7 +324,7 @@ mod tests {
                 room = (room + each.ps() as f64 / symbol.ps() as f64).min(10.0);
                 let trimmed = room < 1.0;
                 room -= f64::from(u8::from(!trimmed));
-                pace.on_symbol(*now, 0, trimmed);
+                pace.on_symbol(*now, trimmed);
             }
         };
         carry(&mut pace, &mut now, Duration::from_us(100), Duration::from_ms(300));
@@ -385,9 +340,9 @@ mod tests {
         let mut pace = PullPace::default();
         for n in 0..10_000 {
             let now = Time::ZERO + Duration::from_us(n);
-            assert!(pace.may_leave(now));
+            assert!(may_leave(&mut pace, now));
             pace.spend(now);
-            pace.on_symbol(now, 0, false);
+            pace.on_symbol(now, false);
         }
     }
 }
