@@ -16,8 +16,8 @@ pub enum Preset {
     /// The SCDP paper's: a fixed window, for switches that trim.
     #[default]
     Paper,
-    /// Those of the program `scdp` on real hosts: windows that receivers find, pulls at the pace of what arrives, stragglers by lateness, the measured
-    /// decoder; packets are Ethernet frames with IPv4, 1514 B, of which 94 B are headers.
+    /// Those of the program `scdp` on real hosts: windows that receivers find, pulls that slow down where symbols are trimmed, stragglers by lateness, the
+    /// measured decoder; packets are Ethernet frames with IPv4, 1514 B, of which 94 B are headers.
     Hosts,
 }
 
