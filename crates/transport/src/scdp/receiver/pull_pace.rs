@@ -9,8 +9,8 @@
 //! ```
 //!
 //! As with TCP, more is asked for until something is lost, and receivers that share a bottleneck come to equal rates: where `p` is the same for all, so is
-//! `r = (g / p)^2`. It is the same for all if they pull at random times, as in a Poisson process: at regular ones, the pulls of one receiver find a full
-//! queue always, and those of another never. Alone, a receiver has 10 % of its symbols trimmed at 100 Mbps and 2 % at 1 Gbps.
+//! `r = (g / p)^2`. It is about the same for all if they pull at random times: at regular ones, the pulls of one receiver find a full queue always, and
+//! those of another never. Each sender has a rate of its own: one whose path is slow, or that sends headers only, holds up no other.
 
 use crate::pacer::Pacer;
 use crate::scdp::layout::mix;
