@@ -199,6 +199,11 @@ def tables(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
+def differing(made: dict[str, bytes], wanted: dict[str, bytes]) -> list[str]:
+    """The files that are in one only, or have another content: a failure names these, and does not print the bytes."""
+    return sorted(name for name in made.keys() | wanted.keys() if made.get(name) != wanted.get(name))
+
+
 def entries(folder: Path) -> list[dict[str, Any]]:
     """The manifest's entries without the time that they took."""
     runs = json.loads((folder / "manifest.json").read_text())["runs"]

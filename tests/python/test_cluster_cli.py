@@ -59,7 +59,7 @@ def test_processes_of_this_machine_make_the_same_and_say_little(tmp_path: Path) 
     assert lines[0].startswith("dashboard: http://127.0.0.1:")
     assert done.stdout.lstrip().startswith(("{", "["))
     anabranch.run(tmp_path / "a.toml", ["repeat=3"], out=tmp_path / "alone", threads=1)
-    assert clusters.tables(tmp_path / "r") == clusters.tables(tmp_path / "alone")
+    assert clusters.differing(clusters.tables(tmp_path / "r"), clusters.tables(tmp_path / "alone")) == []
 
 
 def test_an_experiment_of_a_paper_is_the_same_on_processes_of_this_machine(
@@ -78,7 +78,8 @@ def test_an_experiment_of_a_paper_is_the_same_on_processes_of_this_machine(
             for name in [name for name in there if name.endswith(("manifest.json", "run.json"))]:
                 there[name] = b""
             made.append((there, entries, done.stdout))
-    assert made[0] == made[1]
+    assert clusters.differing(made[0][0], made[1][0]) == []
+    assert made[0][1:] == made[1][1:]
     assert {Path(name).suffix for name in made[0][0]} == {".csv", ".html", ".json", ".parquet", ".svg"}
     assert len(made[0][1]) == 2
 

@@ -13,7 +13,7 @@
 
 use crate::contents::{Contents, RunFolder};
 use crate::homes::Homes;
-use crate::layout::{CAPTURES, ENTRY, FABRIC, MANIFEST, OLD_DRAFTS, REPORT, RUNS, TABLES, draft_name, is_hidden};
+use crate::layout::{CAPTURES, ENTRY, FABRIC, MANIFEST, OLD_DRAFTS, REPORT, RUNS, TABLES, draft_name, is_hidden, run_of};
 use crate::lock::LockObject;
 use crate::moves::{self, Move};
 use crate::storage::{Kind, Locking, Storage};
@@ -311,6 +311,23 @@ impl Folder {
         }
     }
 
+    /// Removes what workers that died have left of runs: drafts, and complete ones if the run has its name by now, because
+    /// another worker made it again. What cannot be removed, the next command removes.
+    fn remove_left(&self) {
+        let Ok(left) = Contents::read(&*self.storage, &is_hidden) else { return };
+        let complete: BTreeSet<&str> = left.finished().filter_map(|(name, _)| run_of(name)).collect();
+        let Ok(named) = Contents::read(&*self.storage, &|name| complete.contains(name)) else { return };
+        let named: BTreeMap<&str, &str> = named.finished().collect();
+        let is_named = |name: &str, hash: &str| run_of(name).and_then(|run| named.get(run)) == Some(&hash);
+        // Each by itself: a worker may still write into one.
+        for (name, run) in &left.runs {
+            let useless = run.finished.as_deref().is_none_or(|hash| is_named(name, hash));
+            if useless && left.check_removal(String::new(), [name].into_iter()).is_ok() {
+                let _ = self.remove_runs(&[(name, run)]);
+            }
+        }
+    }
+
     /// Lets go of the folder, and removes what workers that died have left of runs.
     ///
     /// # Errors
@@ -319,14 +336,7 @@ impl Folder {
         if let Some(token) = self.token.as_ref().filter(|_| self.storage.renames()) {
             // What cannot be removed now, the next command removes.
             let _ = self.storage.remove(std::slice::from_ref(token));
-            if let Ok(there) = Contents::read(&*self.storage, &is_hidden) {
-                // Each by itself: a worker may still write into one.
-                for (name, run) in there.runs.iter().filter(|(_, run)| run.finished.is_none()) {
-                    if there.check_removal(String::new(), [name].into_iter()).is_ok() {
-                        let _ = self.remove_runs(&[(name, run)]);
-                    }
-                }
-            }
+            self.remove_left();
         }
         match self.lock {
             Lock::Object(lock) => lock.release(),
