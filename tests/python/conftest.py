@@ -16,6 +16,9 @@ import fixtures
 import pytest
 
 from anabranch import load
+from anabranch.base import cache
+from anabranch.showing import axes
+from anabranch.showing.report import page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,10 +41,28 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 1) + 1
 
 
+@pytest.fixture(scope="session")
+def _library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache with the library that draws charts: to bundle it takes more than a second."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("library")))
+        page.vega()
+        return cache.path("")
+
+
 @pytest.fixture(autouse=True)
-def _cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test reads or writes the cache of who runs it, or of another test."""
+def _cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, _library: Path) -> None:
+    """No test reads or writes the cache of who runs it, or of another test, but for that library."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+    cache.path("").mkdir()
+    for file in _library.iterdir():
+        cache.path(file.name).hardlink_to(file)
+
+
+@pytest.fixture
+def checked_charts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Charts are checked against the schema of Vega-Lite when they are made."""
+    monkeypatch.setattr(axes, "CHECKED", True)
 
 
 @pytest.fixture(scope="session")

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
+from anabranch.base import cache
 from anabranch.cli import catalogue
 from anabranch.cli.catalogue import Entry
 from anabranch.reproduce import estimate, registry, runner
 
 
 def kept() -> Path:
-    return Path(os.environ["XDG_CACHE_HOME"], "anabranch", "experiments.json")
+    return cache.path(catalogue.FILE)
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_it_is_kept_and_made_again_when_a_file_changes(made: list[bool], monkeyp
 
 @pytest.mark.parametrize("content", ["", "[]", "{", '{"key": 1}'])
 def test_a_damaged_file_is_replaced(made: list[bool], content: str) -> None:
-    kept().parent.mkdir(parents=True)
+    kept().parent.mkdir(parents=True, exist_ok=True)
     kept().write_text(content)
     catalogue.entries()
     catalogue.entries()

@@ -6,17 +6,19 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+import altair as alt
 import fixtures
 import numpy as np
 import polars as pl
 import pytest
+from altair.utils.schemapi import SchemaValidationError
 from hypothesis import given
 from hypothesis import strategies as st
 
 from anabranch import Results, load
 from anabranch.results import schema
 from anabranch.results.comparison import compare
-from anabranch.showing import report
+from anabranch.showing import axes, report
 from anabranch.showing.curves import cdf, ranks, thinned
 from anabranch.showing.report.controlled import thinned as thinned_samples
 from anabranch.showing.report.controlled import timelines
@@ -71,6 +73,16 @@ def specs(text: str) -> list[dict[str, Any]]:
     return data
 
 
+def test_charts_are_checked_where_a_test_asks_for_it(request: pytest.FixtureRequest) -> None:
+    wrong: Any = {"stack": "never"}
+    with axes.unchecked():
+        assert axes.spec_of(alt.Chart().mark_point().encode(alt.X("a:Q", **wrong)))["encoding"]
+    request.getfixturevalue("checked_charts")
+    with pytest.raises(SchemaValidationError, match="never"), axes.unchecked():
+        alt.X("a:Q", **wrong)
+
+
+@pytest.mark.usefixtures("checked_charts")
 def test_it_holds_everything(results: Results) -> None:
     text = report.html(results)
     assert len(text.encode()) < 3_000_000
@@ -91,6 +103,7 @@ def test_it_holds_everything(results: Results) -> None:
     assert len(specs(text)) == 2 * 5 + 2 + 2
 
 
+@pytest.mark.usefixtures("checked_charts")
 def test_what_controllers_set_is_a_timeline(tmp_path: Path) -> None:
     folder = fixtures.write(tmp_path / "r", fixtures.Fixture(background=0, seeds=(1, 2)))
     for place, home in enumerate(sorted((folder / "runs").iterdir())):
@@ -134,6 +147,7 @@ def controlled(folder: Path) -> Results:
     return load(folder)
 
 
+@pytest.mark.usefixtures("checked_charts")
 def test_decisions_are_drawn_over_queue_and_throughput(tmp_path: Path) -> None:
     results = controlled(tmp_path / "r")
     decisions = results.collect("series").filter(pl.col("metric").str.starts_with("set_"))
@@ -226,6 +240,7 @@ def test_a_scenario_that_is_not_toml_is_shown_as_text(tmp_path: Path) -> None:
     assert "{ not toml" in report.html(results)
 
 
+@pytest.mark.usefixtures("checked_charts")
 def test_a_sweep_has_panels_and_charts_along_it(swept: Results) -> None:
     text = report.html(swept)
     assert text.count('<details class="panel"') == 3

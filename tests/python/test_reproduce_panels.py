@@ -157,6 +157,7 @@ def test_without_requests_a_session_is_one(results: Results) -> None:
     assert by_seed(frame.filter(transport="scdp"), pl.len()) == {1: 120, 2: 120, 3: 120}
 
 
+@pytest.mark.usefixtures("checked_charts")
 def test_every_kind_is_drawn(results: Results) -> None:
     flows = requests(source(results))
     some = transports("scdp", "ndp")

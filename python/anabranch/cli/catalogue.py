@@ -10,12 +10,11 @@ import hashlib
 import json
 import os
 import platform
-import tempfile
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anabranch.base import bundle
+from anabranch.base import bundle, cache
 from anabranch.errors import AnabranchError
 
 if TYPE_CHECKING:
@@ -25,6 +24,9 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 """Version of the file."""
+
+FILE = "experiments.json"
+"""Its name in the cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +77,8 @@ def entries(*, quick: bool = False) -> tuple[tuple[Entry, ...], float]:
     tuple[tuple[Entry, ...], float]
         The experiments, in the order of the papers, and the packets per second that a core of this machine simulates.
     """
-    file, key, size = _file(), _key(), "quick" if quick else "full"
-    kept = _read(file)
+    key, size = _key(), "quick" if quick else "full"
+    kept = _read()
     if kept.get("key") != key:
         kept = {"key": key}
     try:
@@ -84,7 +86,7 @@ def entries(*, quick: bool = False) -> tuple[tuple[Entry, ...], float]:
     except (KeyError, TypeError, ValueError):  # not there, or somebody else's
         kept[size] = [asdict(entry) for entry in _make(quick=quick)]
         kept["speed"] = _speed()
-        _write(file, kept)
+        cache.write(FILE, json.dumps(kept).encode())
     return _entries(kept[size]), float(kept["speed"])
 
 
@@ -93,11 +95,6 @@ def _entries(kept: Sequence[Mapping[str, Any]]) -> tuple[Entry, ...]:
     if not found:
         raise ValueError("an empty list")
     return found
-
-
-def _file() -> Path:
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(home, "anabranch", "experiments.json")
 
 
 def _sources() -> Iterator[Path]:
@@ -121,23 +118,12 @@ def _key() -> str:
     return digest.hexdigest()
 
 
-def _read(file: Path) -> dict[str, Any]:
+def _read() -> dict[str, Any]:
     try:
-        kept = json.loads(file.read_bytes())
-    except (OSError, ValueError):
+        kept = json.loads(cache.read(FILE) or b"")
+    except ValueError:
         return {}
     return kept if isinstance(kept, dict) else {}
-
-
-def _write(file: Path, kept: dict[str, Any]) -> None:
-    """Keep the list, by rename; where that is not possible it is made again each time."""
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=file.parent, delete=False, encoding="utf-8") as draft:
-            json.dump(kept, draft)
-        Path(draft.name).replace(file)
-    except OSError:
-        pass
 
 
 def _speed() -> float:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import altair as alt
 import numpy as np
+from altair.utils import schemapi
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +17,23 @@ Axis = TypeVar("Axis", alt.X, alt.Y)
 
 MARKERS = 7
 """Markers along a curve: enough to tell it apart without colour, few enough to see the curve."""
+
+CHECKED = False
+"""Whether charts of ours are checked against the schema of Vega-Lite, as tests have it."""
+
+
+@contextmanager
+def unchecked() -> Iterator[None]:
+    """Make charts without that check of each of their parts, which takes as long as all else together."""
+    with schemapi.debug_mode(CHECKED):
+        yield
+
+
+def spec_of(chart: alt.TopLevelMixin) -> dict[str, Any]:
+    """The specification of a chart, without `$schema`: an address, although nothing would fetch it."""
+    spec: dict[str, Any] = chart.to_dict(validate=CHECKED)
+    spec.pop("$schema", None)
+    return spec
 
 
 def toggled(spec: dict[str, Any]) -> None:

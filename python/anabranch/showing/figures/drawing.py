@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 import vl_convert
 
-from anabranch.showing.axes import CONFIG, MARKERS, as_low, log_axis, toggled
+from anabranch.showing.axes import CONFIG, MARKERS, as_low, log_axis, spec_of, toggled, unchecked
 from anabranch.showing.curves import rounded
 
 Layers: TypeAlias = alt.LayerChart | alt.FacetChart
@@ -59,6 +59,7 @@ PRINT_CONFIG: dict[str, Any] = {
 }
 
 
+@unchecked()
 def page_spec(panel: Panel) -> dict[str, Any]:
     """Vega-Lite specification of a panel for the page: no size, no legend, no colour of its own for text."""
     chart = _chart(panel, room=0)
@@ -67,6 +68,7 @@ def page_spec(panel: Panel) -> dict[str, Any]:
     return spec
 
 
+@unchecked()
 def print_spec(figure: Figure) -> dict[str, Any]:
     """Vega-Lite specification of a whole figure for print."""
     shared = alike(figure)
@@ -103,10 +105,7 @@ def alike(figure: Figure) -> bool:
 
 
 def _spec(chart: alt.TopLevelMixin, config: Mapping[str, Any]) -> dict[str, Any]:
-    spec: dict[str, Any] = chart.to_dict()
-    spec["config"] = dict(config)
-    spec.pop("$schema", None)  # an address, although nothing would fetch it
-    return spec
+    return spec_of(chart) | {"config": dict(config)}
 
 
 class _Looks:

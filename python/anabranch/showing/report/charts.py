@@ -16,7 +16,7 @@ import polars as pl
 from anabranch.base import units
 from anabranch.results import stats
 from anabranch.results.comparison import within
-from anabranch.showing.axes import CONFIG, MARKERS, as_low, log_axis, toggled
+from anabranch.showing.axes import CONFIG, MARKERS, as_low, log_axis, spec_of, toggled
 from anabranch.showing.curves import POINTS, cdf, ranks, rounded
 from anabranch.showing.report.controlled import timelines
 from anabranch.showing.report.timeline import SETTINGS, envelope
@@ -331,10 +331,9 @@ class Charts:
     @staticmethod
     def finish(chart: alt.LayerChart | alt.FacetChart, height: int = HEIGHT) -> dict[str, Any]:
         """Make the specification of a chart, as wide as its place on the page."""
-        spec: dict[str, Any] = chart.properties(width="container", height=height).to_dict()
+        spec = spec_of(chart.properties(width="container", height=height))
         toggled(spec)
         spec["config"] = CONFIG
-        spec.pop("$schema", None)  # an address, although nothing would fetch it
         return spec
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import shlex
 import tomllib
-from functools import cache
+from importlib.metadata import version
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +16,14 @@ import vl_convert
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from anabranch.base import targets, units
+from anabranch.base import cache, targets, units
 from anabranch.base.fabric import LEVELS, level_names
 from anabranch.base.styles import symbol
 from anabranch.results import settings, stats
 from anabranch.results.comparison import compare, summarise
 from anabranch.results.findings import findings
 from anabranch.results.notes import STATUS, notes
-from anabranch.showing.axes import CONFIG
+from anabranch.showing.axes import CONFIG, unchecked
 from anabranch.showing.report import along
 from anabranch.showing.report.charts import Charts
 from anabranch.showing.report.drawing import STEPS, draw
@@ -70,6 +71,7 @@ def write(results: Tables, choice: Choice | None = None) -> Path:
     return path
 
 
+@unchecked()
 def html(results: Tables, choice: Choice | None = None) -> str:
     """Make the report of an experiment; parameters as of `write`.
 
@@ -376,10 +378,15 @@ def in_script(code: str) -> str:
     return re.sub(r"</(script)", r"<\\/\1", code, flags=re.IGNORECASE)
 
 
-@cache
+@functools.cache
 def vega() -> Markup:
-    """Bundle the library that draws charts: a second's work, done once for all pages of a process."""
-    return Markup(in_script(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")))  # noqa: S704 - no input in it
+    """The library that draws charts. To bundle it takes more than a second, so it is kept for later processes."""
+    name = f"vega-of-vl-convert-{version('vl-convert-python')}.js"
+    kept = cache.read(name)
+    if kept is None:
+        kept = in_script(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")).encode()
+        cache.write(name, kept)
+    return Markup(kept.decode())  # noqa: S704 - no input in it
 
 
 def script_json(value: object) -> Markup:
