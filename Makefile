@@ -28,7 +28,7 @@ CODEC_TESTS := reference:: vectors:: roundtrip:: allocation::
 
 HOST_TRIPLE = $(shell rustc -vV | sed -n 's/^host: //p')
 
-.PHONY: help setup demo demo-net demo-lab scdp readme notebook test test-build nightly wheel test-wheel test-trials test-papers test-cluster fidelity-traffic test-codec test-codec-levels test-codec-all test-net-all package public-api msrv miri check check-rust check-python format bench bench-codec bench-net bench-traffic bench-volumes instructions clean
+.PHONY: help setup demo demo-net demo-lab scdp readme notebook test test-build nightly wheel test-wheel test-trials test-papers test-cluster fidelity-traffic test-codec test-codec-levels test-codec-all test-net-all test-cases package public-api msrv miri check check-rust check-python format bench bench-codec bench-net bench-traffic bench-volumes instructions clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -98,6 +98,9 @@ test-codec-all: ## the codec's long tests: every number of source symbols, and e
 
 test-net-all: ## the long test of SCDP sessions: ten thousand on networks with every fault
 	cargo test --locked --release -p anabranch-host --test all -- --ignored --nocapture faults::
+
+test-cases: ## the tests that draw their networks, with ten times as many of them
+	PROPTEST_CASES=400 cargo test --locked --release -p anabranch-transport -p anabranch-host -p anabranch-sim --lib --test all -- resuming:: losses:: invariants:: properties::
 
 package: ## make and build the packages of the published crates, and check what is in them; nothing is uploaded
 	@"$(PYTHON)" tools/package

@@ -1,6 +1,6 @@
 //! Groups on networks that lose datagrams one by one and in bursts: all have the object in the end, and soon, whatever is lost.
 
-use crate::world::{Faults, World, bytes, group};
+use crate::world::{Faults, World, bytes, cases, group};
 use anabranch_host::Outcome;
 use anabranch_transport::Duration;
 
@@ -27,6 +27,7 @@ fn to_three(seed: u64, loss: f64, burst: f64) -> (Duration, usize) {
 fn losses_neither_end_a_session_nor_divide_a_group() {
     // Without losses it takes 11 ms. The time of the slowest of 4000, and how many times the object was sent in the worst of 100 but two, were at most 5/6 of
     // these bounds. Of the fourth and the fifth, one symbol in eleven and in six is lost on the mean.
+    let cases = cases(40);
     for (loss, burst, most, times) in [
         (0.01, 0.0, 200, 1.4),
         (0.001, 0.96, 200, 1.7),
@@ -34,13 +35,13 @@ fn losses_neither_end_a_session_nor_divide_a_group() {
         (0.05, 0.5, 2000, 1.9),
         (0.01, 0.95, 3000, 2.5),
     ] {
-        let runs: Vec<(Duration, usize)> = (0..100).map(|seed| to_three(seed, loss, burst)).collect();
+        let runs: Vec<(Duration, usize)> = (0..cases).map(|seed| to_three(seed, loss, burst)).collect();
         let slowest = runs.iter().map(|run| run.0).max().expect("a run");
         assert!(slowest < Duration::from_ms(most), "loss {loss}, burst {burst}: {slowest}");
         let mut sent: Vec<usize> = runs.iter().map(|run| run.1).collect();
         sent.sort_unstable();
         // Who has missed an answer and its repetition may have left the group: two of a hundred.
-        let ratio = sent[97] as f64 / SIZE as f64;
+        let ratio = sent[sent.len() - 1 - sent.len().div_ceil(50)] as f64 / SIZE as f64;
         assert!(ratio < times, "loss {loss}, burst {burst}: {ratio}");
     }
 }

@@ -1,6 +1,6 @@
 //! Sessions whose receivers have the beginning of the object from an earlier one.
 
-use crate::world::{self, Faults, World, bytes, group};
+use crate::world::{self, Faults, World, bytes, cases, group};
 use anabranch_host::{Failure, Outcome, SessionId, Straggler, StragglerPolicy};
 use anabranch_transport::{Duration, Time};
 
@@ -193,7 +193,7 @@ fn who_waits_long_for_others_is_asked_whether_it_is_there_although_the_sender_ke
 
 #[test]
 fn groups_that_lose_a_lot_go_on_whatever_each_has() {
-    for seed in 0..60 {
+    for seed in 0..cases(25) {
         let faults = Faults { loss: 0.05, burst: 0.5, ..Faults::default() };
         let begun: Vec<usize> = (0..3).map(|n| (seed as usize * 7919 + n * 104_729) % 40 * SIZE / 40).collect();
         let (mut world, _, object) = sending(seed, &begun, seed % 2 == 0, faults);

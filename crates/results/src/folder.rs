@@ -13,7 +13,9 @@
 
 use crate::contents::{Contents, RunFolder};
 use crate::homes::Homes;
-use crate::layout::{CAPTURES, ENTRY, FABRIC, MANIFEST, OLD_DRAFTS, REPORT, RUNS, TABLES, draft_name, is_hidden, run_of};
+use crate::layout::{
+    CAPTURES, ENTRY, FABRIC, MANIFEST, OLD_DRAFTS, REPORT, RUNS, TABLES, draft_name, is_hidden, run_of,
+};
 use crate::lock::LockObject;
 use crate::moves::{self, Move};
 use crate::storage::{Kind, Locking, Storage};

@@ -15,7 +15,7 @@ struct Bottleneck {
 
 /// What becomes of transfers that share a bottleneck: how much of what it carries they have, headers included, how much longer the last takes than
 /// the first, and symbols trimmed per source symbol.
-struct Outcome {
+struct Ended {
     utilization: f64,
     spread: f64,
     trimmed: f64,
@@ -31,7 +31,7 @@ fn size(rate: &str) -> f64 {
 }
 
 /// Transfers of objects of this size over a bottleneck of this rate.
-fn run(rate: &str, size: f64, fabric: &str, queue: &str, buffer: &str, workload: &str) -> Outcome {
+fn run(rate: &str, size: f64, fabric: &str, queue: &str, buffer: &str, workload: &str) -> Ended {
     let text = format!(
         r#"
         [fabric]
@@ -60,7 +60,7 @@ fn run(rate: &str, size: f64, fabric: &str, queue: &str, buffer: &str, workload:
     let (first, last) = (times().fold(f64::INFINITY, f64::min), times().fold(0.0, f64::max));
     let bytes = record.flows.len() as f64 * size;
     let trimmed = record.flows.iter().map(|flow| flow.packets_trimmed).sum::<u64>();
-    Outcome {
+    Ended {
         utilization: bytes * 8e12 / last / (mbps(rate) * 1e6),
         spread: last / first,
         trimmed: trimmed as f64 / (bytes / 1420.0),
@@ -68,7 +68,7 @@ fn run(rate: &str, size: f64, fabric: &str, queue: &str, buffer: &str, workload:
 }
 
 /// One to one, between these pairs of hosts at either side.
-fn transfer(bottleneck: &Bottleneck, pairs: &str) -> Outcome {
+fn transfer(bottleneck: &Bottleneck, pairs: &str) -> Ended {
     let Bottleneck { queue, rate, delay, buffer } = bottleneck;
     let fabric = format!(
         "topology = \"dumbbell\"\nleft = 3\nright = 3\nrate = \"1Gbps\"\ndelay = \"10us\"\n\
@@ -79,7 +79,7 @@ fn transfer(bottleneck: &Bottleneck, pairs: &str) -> Outcome {
 }
 
 /// From so many servers to one host, whose link is the bottleneck.
-fn fetch(rate: &str, delay: &str, servers: u32) -> Outcome {
+fn fetch(rate: &str, delay: &str, servers: u32) -> Ended {
     let fabric = format!("topology = \"star\"\nhosts = {}\nrate = \"{rate}\"\ndelay = \"{delay}\"", servers + 1);
     let workload = format!(
         "mode = \"many_to_one\"\nsessions = 1\n\

@@ -48,7 +48,7 @@ fn lost(network: &Network, session: usize) -> bool {
 }
 
 proptest! {
-    #![proptest_config(settings(40))]
+    #![proptest_config(settings(25))]
 
     /// After every single event.
     #[test]

@@ -26,7 +26,7 @@ use crate::{Manifest, Object, Received};
 use any_session::AnySession;
 use factory::Factory;
 use opener::Opener;
-use reception::{Reception, Verdict};
+use reception::{Opened, Reception};
 use table::{Route, Table};
 
 /// Events that the application has not taken, besides four for each session: above this limit no session is opened.
@@ -328,19 +328,19 @@ impl Host {
         }
         let has_room = self.table.active() < max_sessions;
         match self.reception.receive(now, &mut self.factory, has_room, from, bytes)? {
-            Verdict::TurnedAway => {}
-            Verdict::Declined(what) => {
+            Opened::TurnedAway => {}
+            Opened::Declined(what) => {
                 let (id, (manifest, refusal)) = (self.table.next_id(), *what);
                 self.events.push_back((id, HostEvent::Declined { peer: from.0, manifest, refusal }));
             }
-            Verdict::Offered(incoming) => {
+            Opened::Offered(incoming) => {
                 self.open(from, AnySession::Incoming(incoming), Opening::Offer);
                 // An attacker that replays recorded offers cannot keep others out: its offers are the older ones.
                 if let Some(oldest) = self.reception.admission.offer_too_many((max_sessions / 2).max(1)) {
                     self.with_incoming(now, oldest, |incoming| incoming.give_up(now));
                 }
             }
-            Verdict::Requested(pending) => {
+            Opened::Requested(pending) => {
                 let requested = HostEvent::Requested { peer: from.0, object: pending.request.object.clone() };
                 let opening = Opening::Request { validated: pending.validated };
                 let id = self.open(from, AnySession::Pending(pending), opening);

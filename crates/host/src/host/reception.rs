@@ -23,7 +23,7 @@ const PROVEN_FOR: Duration = Duration::from_secs(60);
 
 /// What to do with an opening packet.
 #[derive(Debug)]
-pub(super) enum Verdict {
+pub(super) enum Opened {
     /// It opens nothing, and is answered.
     TurnedAway,
     /// The offer is refused, and the application is informed.
@@ -64,7 +64,7 @@ impl Reception {
         has_room: bool,
         (peer, session): (SocketAddr, u32),
         bytes: &mut [u8],
-    ) -> Option<Verdict> {
+    ) -> Option<Opened> {
         let is_padded = bytes.len() >= MIN_OPEN_BYTES;
         let packet = HandshakePacket::new(bytes).ok()?;
         let version = packet.prefix().version;
@@ -80,17 +80,17 @@ impl Reception {
             // Any other answer might exceed the amplification limit for an address that may be forged. This one is shorter than what it answers, and
             // shows that small packets arrive.
             self.answer(factory, opener, &Answer::Refuse(Refusal::new(Reason::Unpadded, "")));
-            return Some(Verdict::TurnedAway);
+            return Some(Opened::TurnedAway);
         }
         if let Some(refusal) = refused {
             self.answer(factory, opener, &Answer::Refuse(refusal));
-            return Some(Verdict::TurnedAway);
+            return Some(Opened::TurnedAway);
         }
         if !has_room || self.admission.from(peer.ip()) >= factory.config().max_sessions_per_address {
             // The packet may be repeated when there is room.
             let refusal = Refusal::new(Reason::Busy, "too many sessions at once");
             self.answer(factory, opener, &Answer::Refuse(refusal));
-            return Some(Verdict::TurnedAway);
+            return Some(Opened::TurnedAway);
         }
         if version != VERSION {
             let why =
@@ -98,19 +98,19 @@ impl Reception {
             let refusal = Refusal::new(Reason::Unsupported, &why);
             self.refuse(factory, opener, refusal.clone());
             return Some(match message {
-                Open::Offer(offer) => Verdict::Declined(Box::new((offer.manifest, refusal))),
-                Open::Request(_) => Verdict::TurnedAway,
+                Open::Offer(offer) => Opened::Declined(Box::new((offer.manifest, refusal))),
+                Open::Request(_) => Opened::TurnedAway,
             });
         }
         match message {
             Open::Offer(offer) => match factory.receive(now, opener, &offer, bytes.len(), unsealer) {
                 Ok(incoming) => {
                     self.admission.remember(opener.salt);
-                    return Some(Verdict::Offered(Box::new(incoming)));
+                    return Some(Opened::Offered(Box::new(incoming)));
                 }
                 Err(refusal) => {
                     self.refuse(factory, opener, refusal.clone());
-                    return Some(Verdict::Declined(Box::new((offer.manifest, refusal))));
+                    return Some(Opened::Declined(Box::new((offer.manifest, refusal))));
                 }
             },
             Open::Request(request) => {
@@ -120,13 +120,13 @@ impl Reception {
                     let until = now + factory.config().give_up_after;
                     let (bytes, read) = (bytes.len(), None);
                     let pending = Pending { opener, unsealer, request, bytes, validated, until, read, stalled: until };
-                    return Some(Verdict::Requested(Box::new(pending)));
+                    return Some(Opened::Requested(Box::new(pending)));
                 }
                 // The same request may be repeated, with the cookie.
                 self.retry(now, opener);
             }
         }
-        Some(Verdict::TurnedAway)
+        Some(Opened::TurnedAway)
     }
 
     /// Refuses a packet for good: a copy of it is refused again, in case the answer was lost.

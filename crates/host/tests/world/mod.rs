@@ -16,6 +16,11 @@ use anabranch_transport::{Duration, Rate, Time};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+/// So many seeds of a test that draws its networks, or as many as `PROPTEST_CASES` says.
+pub fn cases(usual: u64) -> u64 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(usual)
+}
+
 /// What the network does to each datagram: probabilities, but for times and sizes.
 #[derive(Clone, Copy, Debug)]
 pub struct Faults {

@@ -47,7 +47,7 @@ pub struct Transfer {
 
 /// How a transfer went.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct Completion {
     /// When the last segment was sent, in ticks.
     pub finish: u128,
     /// The same for the best whole-segment assignment for exactly these rates (hindsight).
@@ -60,7 +60,7 @@ pub struct Outcome {
     pub sent: Vec<u64>,
 }
 
-impl Outcome {
+impl Completion {
     /// When the last segment was sent, in units of time.
     pub fn finish_time(&self) -> f64 {
         self.finish as f64 / self.ticks as f64
@@ -130,7 +130,7 @@ fn lcm(a: u128, b: u128) -> u128 {
 ///
 /// # Panics
 /// If there is no path, or a rate or a denominator is 0.
-pub fn run(transfer: &Transfer) -> Outcome {
+pub fn run(transfer: &Transfer) -> Completion {
     let (ticks, clocks) = clocks(&transfer.paths);
     let n = clocks.len();
     let mut session = Session::new(transfer.scheduler, n, 1);
@@ -150,7 +150,7 @@ pub fn run(transfer: &Transfer) -> Outcome {
         }
     }
     let best_finish = best_finish(&clocks, transfer.segments);
-    Outcome { finish, best_finish, ticks, context_switches: session.context_switches(), sent }
+    Completion { finish, best_finish, ticks, context_switches: session.context_switches(), sent }
 }
 
 /// The path that can take a segment first, and when.

@@ -21,7 +21,7 @@ const KEPT_WRONG: usize = 8;
 
 /// The result of a check.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum Checked {
     /// The block is right: its bytes and their offset, and the senders of wrong symbols of it, if it was wrong before.
     Right { block: u32, offset: u64, bytes: Vec<u8>, wrong_before: BTreeSet<usize> },
     /// One of them is wrong.
@@ -111,12 +111,12 @@ impl Checker {
     }
 
     /// Checks the spans of a block that has arrived; with `None`, after more hashes have arrived, those of all blocks.
-    pub(super) fn check(&mut self, block: Option<u32>) -> Vec<Verdict> {
+    pub(super) fn check(&mut self, block: Option<u32>) -> Vec<Checked> {
         let spans: BTreeSet<u64> = match block {
             Some(block) => self.spans(block).collect(),
             None => self.blocks.keys().flat_map(|&block| self.spans(block)).collect(),
         };
-        let mut verdicts = Vec::new();
+        let mut checked = Vec::new();
         for span in spans {
             let blocks = self.blocks_of(span);
             if self.right.contains(&span) || !blocks.clone().all(|block| self.blocks.contains_key(&block)) {
@@ -124,14 +124,14 @@ impl Checker {
             }
             match self.is_right(span, blocks.clone()) {
                 None => {}
-                Some(false) => verdicts.push(Verdict::Wrong { blocks: blocks.collect() }),
+                Some(false) => checked.push(Checked::Wrong { blocks: blocks.collect() }),
                 Some(true) => {
                     self.right.insert(span);
-                    verdicts.extend(blocks.filter_map(|block| self.release(block)));
+                    checked.extend(blocks.filter_map(|block| self.release(block)));
                 }
             }
         }
-        verdicts
+        checked
     }
 
     /// A block is fetched again: what it was decoded from is evidence, if several senders may have sent it.
@@ -167,7 +167,7 @@ impl Checker {
     }
 
     /// Releases a block if all its spans are right.
-    fn release(&mut self, block: u32) -> Option<Verdict> {
+    fn release(&mut self, block: u32) -> Option<Checked> {
         if !self.spans(block).all(|span| self.right.contains(&span)) {
             return None;
         }
@@ -180,7 +180,7 @@ impl Checker {
         // Bytes from an earlier session are not reported again.
         let known = self.from.clamp(start, end) - start;
         bytes.drain(..known as usize);
-        Some(Verdict::Right { block, offset: start + known, bytes, wrong_before: wrong_before.unwrap_or_default() })
+        Some(Checked::Right { block, offset: start + known, bytes, wrong_before: wrong_before.unwrap_or_default() })
     }
 
     /// The senders of wrong symbols of the block.

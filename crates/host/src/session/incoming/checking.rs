@@ -1,11 +1,11 @@
-//! How a session that receives handles verdicts on blocks: it hands over right blocks, fetches wrong ones again, and identifies the senders of wrong
+//! How a session that receives handles checked on blocks: it hands over right blocks, fetches wrong ones again, and identifies the senders of wrong
 //! symbols.
 
 use std::net::SocketAddr;
 
 use anabranch_transport::{Peer, Time};
 
-use super::checker::Verdict;
+use super::checker::Checked;
 use super::{Ending, Failure, Incoming, News, Phase};
 use crate::SealError;
 use crate::wire::{Control, HashesRepr};
@@ -22,8 +22,8 @@ impl Incoming {
     pub(super) fn check_block(&mut self, now: Time, block: u32) {
         let (Some(receiver), Some(checker)) = (self.transport.receiver(), &mut self.checker) else { return };
         checker.on_block(block, receiver.take_block(block));
-        let verdicts = checker.check(Some(block));
-        self.judge(now, verdicts);
+        let checked = checker.check(Some(block));
+        self.judge(now, checked);
     }
 
     /// A page of hashes has arrived.
@@ -39,16 +39,16 @@ impl Incoming {
         if news.more
             && let Some(checker) = &mut self.checker
         {
-            let verdicts = checker.check(None);
-            self.judge(now, verdicts);
+            let checked = checker.check(None);
+            self.judge(now, checked);
             self.drain(now);
         }
     }
 
-    fn judge(&mut self, now: Time, verdicts: Vec<Verdict>) {
-        for verdict in verdicts {
+    fn judge(&mut self, now: Time, checked: Vec<Checked>) {
+        for verdict in checked {
             match verdict {
-                Verdict::Right { block, offset, bytes, wrong_before } => {
+                Checked::Right { block, offset, bytes, wrong_before } => {
                     let Some(receiver) = self.transport.receiver() else { return };
                     receiver.confirm(now, block);
                     self.lifetime.on_progress(now);
@@ -59,7 +59,7 @@ impl Incoming {
                         self.exclude(now, sender);
                     }
                 }
-                Verdict::Wrong { blocks } => self.fetch_again(now, &blocks),
+                Checked::Wrong { blocks } => self.fetch_again(now, &blocks),
             }
         }
         if let (Some(receiver), Some(checker)) = (self.transport.receiver(), &mut self.checker) {

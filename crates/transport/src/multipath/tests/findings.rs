@@ -1,9 +1,9 @@
 //! Song's statements applied to whole segments: each of these tests fails if the finding is wrong.
 
 use crate::multipath::Scheduler::{self, Divide, FrontBack, RoundRobin};
-use crate::multipath::pair::{Estimates, Outcome, Path, Transfer, run};
+use crate::multipath::pair::{Completion, Estimates, Path, Transfer, run};
 
-fn transfer(scheduler: Scheduler, segments: u64, paths: &[(u64, u64)], estimates: Estimates) -> Outcome {
+fn transfer(scheduler: Scheduler, segments: u64, paths: &[(u64, u64)], estimates: Estimates) -> Completion {
     let paths = paths.iter().map(|&(estimate, rate)| Path::new(estimate, rate)).collect();
     run(&Transfer { scheduler, segments, estimates, paths })
 }

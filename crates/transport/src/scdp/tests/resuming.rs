@@ -60,7 +60,15 @@ fn a_receiver_that_is_given_up_no_longer_holds_back_those_that_have_more() {
     assert!(stats(&p, 0).data_sent < 1100, "{}", stats(&p, 0).data_sent);
 }
 
+/// A case takes a tenth of a second.
+fn settings() -> ProptestConfig {
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(64);
+    ProptestConfig { cases, ..ProptestConfig::default() }
+}
+
 proptest! {
+    #![proptest_config(settings())]
+
     #[test]
     fn all_complete_whatever_each_has_and_whatever_is_lost(
         first in prop::collection::vec(prop_oneof![0..4_u32, 0..130_u32], 2..5),
