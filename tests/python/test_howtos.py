@@ -30,7 +30,7 @@ def cargo(command: str, folder: Path) -> str:
     """Runs a page's command, without the optimisation that short tests do not need."""
     settings = dict(re.findall(r"(?<!\S)([A-Z_]+)=(\S*) ", command.partition("cargo ")[0]))
     words = command.partition("cargo ")[2].split()
-    plain = {"CARGO_PROFILE_DEV_OPT_LEVEL": "0", "CARGO_PROFILE_DEV_DEBUG": "0", "PROPTEST_CASES": "8"}
+    plain = {"CARGO_PROFILE_DEV_OPT_LEVEL": "0", "CARGO_PROFILE_DEV_DEBUG": "0", "PROPTEST_CASES": "4"}
     # The libraries are those that the other tests have compiled: `Cargo.toml` says how, whatever `plain` says.
     shared = {"CARGO_TARGET_DIR": os.environ.get("CARGO_TARGET_DIR", str(howtos.ROOT / "target"))}
     environment = {**os.environ, **shared, **plain, **settings}

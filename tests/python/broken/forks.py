@@ -1,11 +1,12 @@
 """Processes of ``anabranch`` that are forked from one with the libraries in it, so that no start imports them again.
 
-A child goes on as ``python -m anabranch`` does, to the end of the interpreter: exit code, tracebacks and flushing are
-those of the program.
+A child goes on as ``python -m anabranch`` does: exit code, tracebacks and flushing are those of the program. What an
+interpreter takes apart at its end, all modules that were imported, is left to the kernel.
 """
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib
 import json
@@ -134,6 +135,20 @@ def serve() -> bool:
     return False
 
 
+def run() -> None:
+    """Run the command of this child, to its end."""
+    try:
+        runpy.run_module("anabranch", run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        if not isinstance(end.code, int):
+            raise
+        threading._shutdown()  # type: ignore[attr-defined]  # waits for threads, as an interpreter does first
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(end.code)
+
+
 def prepare() -> None:
     """Import what commands import."""
     for library in LIBRARIES:
@@ -152,4 +167,4 @@ def prepare() -> None:
 if __name__ == "__main__":
     prepare()
     if serve():
-        runpy.run_module("anabranch", run_name="__main__", alter_sys=True)
+        run()
