@@ -6,7 +6,7 @@
 //! ```
 
 use anabranch_transport::multipath::Scheduler::{self, Divide, FrontBack, RoundRobin};
-use anabranch_transport::multipath::pair::{Estimates, Outcome, Path, Transfer, run};
+use anabranch_transport::multipath::pair::{Estimates, Completion, Path, Transfer, run};
 use std::process::ExitCode;
 
 /// Segments of Examples 1 and 2, and segments per second that the sender believes each path to carry.
@@ -37,7 +37,7 @@ fn example(
     wrong: usize,
     error: i64,
     segments: u64,
-) -> Outcome {
+) -> Completion {
     let scale = u64::try_from(100 + error).expect("an error above -100 %");
     let rate = |path| if path == wrong { 100 * BELIEVED } else { scale * BELIEVED };
     let paths = (0..paths).map(|path| Path::new(BELIEVED, rate(path))).collect();
