@@ -6,7 +6,7 @@
 //! ```
 
 use anabranch_transport::multipath::Scheduler::{self, Divide, FrontBack, RoundRobin};
-use anabranch_transport::multipath::pair::{Estimates, Completion, Path, Transfer, run};
+use anabranch_transport::multipath::pair::{Completion, Estimates, Path, Transfer, run};
 use std::process::ExitCode;
 
 /// Segments of Examples 1 and 2, and segments per second that the sender believes each path to carry.
