@@ -65,10 +65,16 @@ pub enum Feed {
     Client,
 }
 
-/// An endpoint in its place: the state machine and how it is wired.
+/// An endpoint in its place.
 pub struct Hosted {
     /// The protocol state machine.
     pub stack: Stack,
+    /// Where it is, and how it is wired.
+    pub place: Place,
+}
+
+/// Where an endpoint is, and how it is wired.
+pub struct Place {
     /// Host it runs on.
     pub host: u32,
     /// The host's interface at which packets reach it: that of the last packet. Its pulls are paced there.

@@ -3,7 +3,7 @@
 //! One line in the registry per protocol; dispatch is static. What a scenario calls a transport (`dctcp`, `newreno` ...)
 //! is a protocol and its settings: [`Transport`](super::protocol::Transport).
 
-use anabranch_transport::{Arrival, Endpoint, Event, Stats, Time, Transmit, multipath, ndp, scdp, tcp, udp};
+use anabranch_transport::{Arrival, Endpoint, Stats, Time, multipath, ndp, scdp, tcp, udp};
 
 macro_rules! protocols {
     ($($(#[doc = $doc:literal])* $name:ident($endpoint:ty),)+) => {
@@ -16,61 +16,26 @@ macro_rules! protocols {
         #[derive(Clone, Copy, Debug)]
         pub enum Header { $($(#[doc = $doc])* $name(<$endpoint as Endpoint>::Header),)+ }
 
+        $(impl Protocol for $endpoint {
+            #[inline]
+            fn wrap(header: Self::Header) -> Header {
+                Header::$name(header)
+            }
+            #[inline]
+            fn unwrap(header: &Header) -> Option<&Self::Header> {
+                if let Header::$name(header) = header { Some(header) } else { None }
+            }
+        })+
+
         impl Stack {
-            /// See [`Endpoint::handle_packet`]. A packet of another protocol is ignored.
+            /// Does something with the endpoint: one dispatch for many calls.
             #[inline]
-            pub fn handle_packet(&mut self, now: Time, header: &Header, seen: Seen) {
-                match (self, header) {
-                    $((Self::$name(e), Header::$name(h)) => e.handle_packet(now, &seen.arrival(*h)),)+
-                    _ => debug_assert!(false, "a packet reached an endpoint of another protocol"),
-                }
-            }
-            /// See [`Endpoint::handle_timeout`].
-            pub fn handle_timeout(&mut self, now: Time) {
-                match self { $(Self::$name(e) => e.handle_timeout(now),)+ }
-            }
-            /// See [`Endpoint::set_departure`].
-            #[inline]
-            pub fn set_departure(&mut self, at: Time) {
-                match self { $(Self::$name(e) => e.set_departure(at),)+ }
-            }
-            /// See [`Endpoint::uses_departure`].
-            #[inline]
-            pub fn uses_departure(&self) -> bool {
-                match self { $(Self::$name(e) => e.uses_departure(),)+ }
-            }
-            /// See [`Endpoint::poll_transmit`].
-            #[inline]
-            pub fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Header>> {
-                match self { $(Self::$name(e) => e.poll_transmit(now).map(|t| wrap(t, Header::$name)),)+ }
-            }
-            /// See [`Endpoint::poll_timeout`].
-            #[inline]
-            pub fn poll_timeout(&self) -> Option<Time> {
-                match self { $(Self::$name(e) => e.poll_timeout(),)+ }
-            }
-            /// See [`Endpoint::poll_event`].
-            #[inline]
-            pub fn poll_event(&mut self) -> Option<Event> {
-                match self { $(Self::$name(e) => e.poll_event(),)+ }
+            pub fn visit<V: Visit>(&mut self, visit: V) -> V::Output {
+                match self { $(Self::$name(e) => visit.visit(e),)+ }
             }
             /// See [`Endpoint::set_available`].
             pub fn set_available(&mut self, now: Time, bytes: u64) {
                 match self { $(Self::$name(e) => e.set_available(now, bytes),)+ }
-            }
-            /// See [`Endpoint::pending_pulls`].
-            #[inline]
-            pub fn pending_pulls(&self) -> u32 {
-                match self { $(Self::$name(e) => e.pending_pulls(),)+ }
-            }
-            /// See [`Endpoint::pull_priority`].
-            pub fn pull_priority(&self) -> u8 {
-                match self { $(Self::$name(e) => e.pull_priority(),)+ }
-            }
-            /// See [`Endpoint::poll_pull`].
-            #[inline]
-            pub fn poll_pull(&mut self, now: Time) -> Option<Transmit<Header>> {
-                match self { $(Self::$name(e) => e.poll_pull(now).map(|t| wrap(t, Header::$name)),)+ }
             }
             /// See [`Endpoint::stats`].
             pub fn stats(&self) -> Stats {
@@ -106,20 +71,20 @@ protocols! {
     Multipath(multipath::Connection),
 }
 
-#[inline]
-fn wrap<H>(t: Transmit<H>, header: impl Fn(H) -> Header) -> Transmit<Header> {
-    Transmit {
-        header: header(t.header),
-        to: t.to,
-        size: t.size,
-        trimmed_size: t.trimmed_size,
-        priority: t.priority,
-        control: t.control,
-        ect: t.ect,
-        pushed: t.pushed,
-        rank: t.rank,
-        subflow: t.subflow,
-    }
+/// A protocol that hosts can run.
+pub trait Protocol: Endpoint {
+    /// Its header, among those of all protocols.
+    fn wrap(header: Self::Header) -> Header;
+    /// A header of its own; `None` if it is another protocol's.
+    fn unwrap(header: &Header) -> Option<&Self::Header>;
+}
+
+/// What is done with an endpoint, whichever protocol it is of.
+pub trait Visit {
+    /// What comes of it.
+    type Output;
+    /// Does it.
+    fn visit<P: Protocol>(self, endpoint: &mut P) -> Self::Output;
 }
 
 /// How a packet arrived, without its header.
@@ -136,8 +101,9 @@ pub struct Seen {
 }
 
 impl Seen {
+    /// The arrival of a packet with this header.
     #[inline]
-    fn arrival<H>(self, header: H) -> Arrival<H> {
+    pub fn arrival<H>(self, header: H) -> Arrival<H> {
         Arrival { header, from: self.from, trimmed: self.trimmed, ce: self.ce, returned: self.returned }
     }
 }

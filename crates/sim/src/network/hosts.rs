@@ -5,18 +5,18 @@ use super::engine::Engine;
 use super::fabric::{Fabric, Senders};
 use super::ledger::Ledger;
 use super::setup::Setup;
-use crate::engine::arena::{Hot, NO_PACKET, PacketId, flag};
+use crate::engine::arena::{PacketId, flag};
 use crate::fabric::graph::PortId;
-use crate::fabric::routing::{Departing, FlowPath as _};
-use crate::host::stack::{Header, Seen, Stack};
-use crate::host::{EndpointId, Feed, Hosted, Remote};
+use crate::host::stack::Seen;
+use crate::host::{EndpointId, Feed, Hosted, Place, Remote};
 use crate::random::{self, Stream};
-use anabranch_transport::{GROUP, Peer, Time, Transmit};
+use anabranch_transport::{Peer, Time};
+use attending::{Act, Arrive, Rarely, Turn};
 use interfaces::Interfaces;
-use rand::Rng as _;
 use std::ops::Range;
 
 mod application;
+mod attending;
 mod blocks;
 mod events;
 mod interfaces;
@@ -44,7 +44,7 @@ impl Senders for Hosts {
             self.undo("a switch sends a header back");
             return None;
         };
-        let sender = hosted.remotes.get(from);
+        let sender = hosted.place.remotes.get(from);
         if !self.owns(sender.host) {
             self.undo("a switch sends a header back");
             return None;
@@ -87,7 +87,7 @@ impl Hosts {
     /// Lets `relay` send on what `receiver`, an endpoint on the same host, receives, as it arrives; so far nothing has.
     pub(super) fn relay(&mut self, receiver: EndpointId, relay: EndpointId, now: Time) {
         if let Some(upstream) = &mut self.endpoints[receiver as usize] {
-            upstream.feeds = Some(Feed::Relay(relay));
+            upstream.place.feeds = Some(Feed::Relay(relay));
             if let Some(relay) = &mut self.endpoints[relay as usize] {
                 relay.stack.set_available(now, 0);
             }
@@ -101,21 +101,21 @@ impl Hosts {
     /// What the open ones among these endpoints wait for, human-readable.
     pub(super) fn states(&self, endpoints: Range<EndpointId>) -> String {
         let states = self.open(endpoints).map(|hosted| {
-            let side = if hosted.receiver.is_some() { "receiver" } else { "sender" };
-            format!("{side} h{} {}", hosted.host, hosted.stack.waiting_for())
+            let side = if hosted.place.receiver.is_some() { "receiver" } else { "sender" };
+            format!("{side} h{} {}", hosted.place.host, hosted.stack.waiting_for())
         });
         states.collect::<Vec<_>>().join("; ")
     }
 
     /// Bytes that the open ones among these endpoints have delivered to their applications.
     pub(super) fn delivered(&self, endpoints: Range<EndpointId>) -> u64 {
-        let receivers = self.open(endpoints).filter(|hosted| hosted.receiver.is_some());
+        let receivers = self.open(endpoints).filter(|hosted| hosted.place.receiver.is_some());
         receivers.map(|hosted| hosted.stack.stats().bytes_delivered).sum()
     }
 
     /// Data packets received by the open ones among these endpoints that serve a given receiver of their session.
     pub(super) fn received(&self, endpoints: Range<EndpointId>, receiver: u16) -> u64 {
-        let receivers = self.open(endpoints).filter(|hosted| hosted.receiver == Some(receiver));
+        let receivers = self.open(endpoints).filter(|hosted| hosted.place.receiver == Some(receiver));
         receivers.map(|hosted| hosted.stack.stats().data_received).sum()
     }
 
@@ -150,7 +150,7 @@ impl Hosts {
         if self.interfaces.several
             && let Some(hosted) = self.endpoints[hot.endpoint as usize].as_deref_mut()
         {
-            hosted.interface = self.interfaces.reached_by(port);
+            hosted.place.interface = self.interfaces.reached_by(port);
         }
         engine.packets.remove(id);
         ledger.packet_delivered(hot.has(flag::TRIMMED));
@@ -161,9 +161,7 @@ impl Hosts {
             ce: hot.has(flag::CE),
             returned: hot.has(flag::RETURNED),
         };
-        self.with_endpoint(engine, fabric, ledger, hot.endpoint, |stack, now| {
-            stack.handle_packet(now, &header, seen);
-        });
+        self.with_endpoint(engine, fabric, ledger, hot.endpoint, Arrive { header, seen });
     }
 
     /// An endpoint's wake-up. Endpoints move their deadline on every packet, so the event may be early: timers are lazy.
@@ -174,25 +172,17 @@ impl Hosts {
         ledger: &mut Ledger,
         id: EndpointId,
     ) {
-        let now = engine.now();
-        let written = self.take_written(id, now);
-        self.with_endpoint(engine, fabric, ledger, id, |stack, _| {
-            if let Some(bytes) = written {
-                stack.set_available(now, bytes);
-            }
-            if stack.poll_timeout().is_some_and(|deadline| deadline <= now) {
-                stack.handle_timeout(now);
-            }
-        });
+        let written = self.take_written(id, engine.now());
+        self.with_endpoint(engine, fabric, ledger, id, Rarely::Fire { written });
         self.await_chunk(engine, id);
     }
 
     /// Lets an endpoint of a session that has just been opened send and set its timer.
     pub(super) fn start(&mut self, engine: &mut Engine, fabric: &mut Fabric, ledger: &mut Ledger, id: EndpointId) {
-        self.with_endpoint(engine, fabric, ledger, id, |_, _| {});
+        self.with_endpoint(engine, fabric, ledger, id, Rarely::Start);
     }
 
-    /// Applies a change to an endpoint, then does what it asks for. Does nothing if it has closed.
+    /// Acts on an endpoint, then does what it asks for. Does nothing if it has closed.
     #[inline]
     fn with_endpoint(
         &mut self,
@@ -200,17 +190,15 @@ impl Hosts {
         fabric: &mut Fabric,
         ledger: &mut Ledger,
         id: EndpointId,
-        act: impl FnOnce(&mut Stack, Time),
+        act: impl Act,
     ) {
-        let Some(mut hosted) = self.endpoints[id as usize].take() else { return };
-        act(&mut hosted.stack, engine.now());
-        let interface = hosted.interface;
-        let feeds = hosted.feeds.map(|feed| (feed, hosted.session, hosted.stack.stats().bytes_delivered));
-        self.attend(engine, fabric, ledger, id, hosted);
-        match feeds {
+        let Some(hosted) = self.endpoints[id as usize].take() else { return };
+        let Place { interface, feeds, session, .. } = hosted.place;
+        let delivered = self.attend(engine, fabric, ledger, id, hosted, act);
+        match feeds.zip(delivered) {
             None => {}
-            Some((Feed::Relay(relay), _, bytes)) => self.feed(engine, fabric, ledger, relay, bytes),
-            Some((Feed::Client, session, bytes)) => self.feed_client(engine, ledger, session, bytes),
+            Some((Feed::Relay(relay), bytes)) => self.feed(engine, fabric, ledger, relay, bytes),
+            Some((Feed::Client, bytes)) => self.feed_client(engine, ledger, session, bytes),
         }
         if !self.interfaces.pulls[interface as usize].is_empty() {
             self.pace(engine, fabric, ledger, interface);
@@ -219,62 +207,7 @@ impl Hosts {
 
     /// More of its object has arrived at a relay's host.
     fn feed(&mut self, engine: &mut Engine, fabric: &mut Fabric, ledger: &mut Ledger, relay: EndpointId, bytes: u64) {
-        self.with_endpoint(engine, fabric, ledger, relay, |stack, now| stack.set_available(now, bytes));
-    }
-
-    /// Tells an endpoint until when its host is busy with queued packets. With several links, the one that is busy for
-    /// longest counts, since it is unknown by which link the next packet leaves.
-    #[inline]
-    fn tell_departure(&self, engine: &mut Engine, fabric: &mut Fabric, hosted: &mut Hosted) {
-        if !hosted.stack.uses_departure() {
-            return;
-        }
-        let first = self.interfaces.first_of(hosted.host) as usize;
-        let mut idle_at = fabric.idle_at(engine, self.interfaces.ports[first]);
-        if self.interfaces.several {
-            for interface in self.interfaces.of(hosted.host).skip(1) {
-                idle_at = idle_at.max(fabric.idle_at(engine, self.interfaces.ports[interface]));
-            }
-        }
-        hosted.stack.set_departure(Time(idle_at.max(engine.now)));
-    }
-
-    /// Sends what an endpoint wants to send, and handles its events, its pulls and its timer.
-    #[inline]
-    fn attend(
-        &mut self,
-        engine: &mut Engine,
-        fabric: &mut Fabric,
-        ledger: &mut Ledger,
-        id: EndpointId,
-        mut hosted: Box<Hosted>,
-    ) {
-        let now = engine.now();
-        let mut open = true;
-        self.tell_departure(engine, fabric, &mut hosted);
-        loop {
-            while let Some(transmit) = hosted.stack.poll_transmit(now) {
-                self.inject(engine, fabric, ledger, id, &mut hosted, transmit);
-                if engine.packets.is_full() {
-                    break;
-                }
-                self.tell_departure(engine, fabric, &mut hosted);
-            }
-            let Some(event) = hosted.stack.poll_event() else { break };
-            open &= self.on_event(engine, fabric, ledger, &mut hosted, event);
-        }
-        if !open {
-            return self.close(engine, fabric, ledger, id, &hosted);
-        }
-        if !hosted.pulling && hosted.stack.pending_pulls() > 0 {
-            hosted.pulling = true;
-            let urgency = if self.pulls_by_priority { hosted.stack.pull_priority() } else { 0 };
-            self.interfaces.pulls[hosted.interface as usize].push(id, urgency);
-        }
-        if let Some(deadline) = hosted.stack.poll_timeout() {
-            engine.wake(engine.entities.timer(id), deadline);
-        }
-        self.endpoints[id as usize] = Some(hosted);
+        self.with_endpoint(engine, fabric, ledger, relay, Rarely::Provide(bytes));
     }
 
     /// Grants the turns that are due in an interface's pull queue, and schedules the next.
@@ -285,13 +218,9 @@ impl Hosts {
                 self.interfaces.pulls[interface as usize].refund(now);
                 continue;
             };
-            hosted.pulling = false;
-            match hosted.stack.poll_pull(now) {
-                Some(transmit) => self.inject(engine, fabric, ledger, id, &mut hosted, transmit),
-                None => self.interfaces.pulls[interface as usize].refund(now),
-            }
-            let at = hosted.interface;
-            self.attend(engine, fabric, ledger, id, hosted);
+            hosted.place.pulling = false;
+            let at = hosted.place.interface;
+            self.attend(engine, fabric, ledger, id, hosted, Turn { interface });
             if at != interface {
                 // Its last packet arrived through another interface, and it queues there now.
                 self.wake_pacer(engine, at);
@@ -308,69 +237,5 @@ impl Hosts {
                 engine.wheel.schedule(pacer, next.ps().max(engine.now));
             }
         }
-    }
-
-    /// Puts an endpoint's packet into its host's queue.
-    #[inline]
-    fn inject(
-        &mut self,
-        engine: &mut Engine,
-        fabric: &mut Fabric,
-        ledger: &mut Ledger,
-        id: EndpointId,
-        hosted: &mut Hosted,
-        transmit: Transmit<Header>,
-    ) {
-        let mut flags = 0;
-        for (set, flag) in [
-            (transmit.control, flag::CONTROL),
-            (transmit.ect, flag::ECT),
-            (transmit.trimmed_size < transmit.size, flag::DATA),
-        ] {
-            flags |= if set { flag } else { 0 };
-        }
-        let (destination, endpoint, from) = match hosted.group {
-            Some(group) if transmit.to == GROUP => {
-                flags |= flag::MULTICAST;
-                (group, id, 0)
-            }
-            _ => {
-                let remote = hosted.remotes.get(transmit.to);
-                (remote.host, remote.endpoint, remote.from)
-            }
-        };
-        let random = &mut self.random[hosted.host as usize];
-        let path = if flags & flag::MULTICAST != 0 && fabric.schemes().own_bits() {
-            random.next_u32()
-        } else {
-            hosted
-                .paths
-                .of(transmit.subflow)
-                .next(&Departing { now: engine.now, size: transmit.size, destination }, random)
-        };
-        // Copies lose the flag at the last switch, which still has to treat them as multicast packets: equal sizes mark a packet
-        // that must not be cut.
-        let uncut = flags & flag::MULTICAST != 0 && !fabric.trims_multicast();
-        let trimmed_size = if uncut { transmit.size } else { transmit.trimmed_size };
-        let hot = Hot {
-            at: engine.now,
-            next: NO_PACKET,
-            endpoint,
-            destination,
-            path,
-            size: transmit.size as u16,
-            trimmed_size: trimmed_size as u16,
-            // One of the two is 0: only unicast sessions have ranks.
-            from: from | transmit.rank,
-            tag: Hot::tag(hosted.class, transmit.priority, transmit.pushed),
-            flags,
-        };
-        ledger.packet_sent();
-        let packet = engine.packets.insert(hot, transmit.header);
-        if self.interfaces.several {
-            return fabric.forward(engine, ledger, self, hosted.host, packet);
-        }
-        let port = self.interfaces.ports[hosted.host as usize];
-        fabric.send(engine, ledger, self, port, packet);
     }
 }

@@ -11,7 +11,7 @@ use crate::fabric::ideal::Pieces;
 use crate::host::application::Application;
 use crate::host::protocol::Transport;
 use crate::host::stack::Stack;
-use crate::host::{EndpointId, Hosted, Remote, Remotes};
+use crate::host::{EndpointId, Hosted, Place, Remote, Remotes};
 use crate::random;
 use crate::workload::{Connections, Mode, Session};
 use anabranch_transport::{Bytes, Peer};
@@ -256,19 +256,21 @@ impl Opening<'_> {
         let interface = self.hosts.interface(host);
         self.hosts.add(Hosted {
             stack,
-            host,
-            interface,
-            session: self.session,
-            receiver,
-            remotes,
-            feeds: None,
-            failed: false,
-            completed: false,
-            application: None,
-            group,
-            class,
-            paths,
-            pulling: false,
+            place: Place {
+                host,
+                interface,
+                session: self.session,
+                receiver,
+                remotes,
+                feeds: None,
+                failed: false,
+                completed: false,
+                application: None,
+                group,
+                class,
+                paths,
+                pulling: false,
+            },
         });
     }
 }

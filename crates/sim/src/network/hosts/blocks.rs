@@ -1,6 +1,7 @@
 //! Connections that carry block after block.
 
 use super::Hosts;
+use super::attending::Rarely;
 use crate::host::{EndpointId, Feed};
 use crate::network::engine::Engine;
 use crate::network::fabric::Fabric;
@@ -15,7 +16,7 @@ impl Hosts {
             hosted.stack.set_available(now, whole_packets(fragment, payload));
         }
         if let Some(hosted) = &mut self.endpoints[sender as usize + 1] {
-            hosted.feeds = Some(Feed::Client);
+            hosted.place.feeds = Some(Feed::Client);
         }
     }
 
@@ -37,7 +38,7 @@ impl Hosts {
         let transport = &ledger.group_of(&ledger.specs()[session as usize]).transport;
         let available = whole_packets(bytes, transport.object(transport.packet_bytes()));
         let sender = ledger.endpoints_of(session).start;
-        self.with_endpoint(engine, fabric, ledger, sender, |stack, now| stack.set_available(now, available));
+        self.with_endpoint(engine, fabric, ledger, sender, Rarely::Provide(available));
     }
 
     /// Schedules the arrival of requests for blocks at their servers.

@@ -1,7 +1,7 @@
 //! Events that endpoints report, and how endpoints close.
 
 use super::Hosts;
-use crate::host::{EndpointId, Feed, Hosted, Remotes};
+use crate::host::{EndpointId, Feed, Hosted, Place, Remotes};
 use crate::network::engine::Engine;
 use crate::network::fabric::Fabric;
 use crate::network::ledger::Ledger;
@@ -14,29 +14,29 @@ impl Hosts {
         engine: &mut Engine,
         fabric: &mut Fabric,
         ledger: &mut Ledger,
-        hosted: &mut Hosted,
+        place: &mut Place,
         event: Event,
     ) -> bool {
         match event {
             Event::Completed { at } => {
-                hosted.completed = true;
-                if let Some(receiver) = hosted.receiver {
-                    ledger.completed(hosted.session, receiver, at);
-                    self.barriers.completed(ledger, hosted.session, at);
+                place.completed = true;
+                if let Some(receiver) = place.receiver {
+                    ledger.completed(place.session, receiver, at);
+                    self.barriers.completed(ledger, place.session, at);
                     self.await_requests(engine);
                 }
                 true
             }
             Event::PeerDetached(_) | Event::PeerDropped(_) if self.undo("a receiver leaves a group") => true,
             Event::PeerDetached(peer) => {
-                leave_group(fabric, ledger, hosted, hosted.remotes.get(peer).endpoint);
-                ledger.detached(hosted.session, peer);
+                leave_group(fabric, ledger, place, place.remotes.get(peer).endpoint);
+                ledger.detached(place.session, peer);
                 true
             }
             Event::PeerDropped(peer) => {
                 // A receiver that is gone has everything.
-                if let Some(receiver) = self.receiver_of(hosted, peer) {
-                    ledger.dropped(hosted.session, receiver);
+                if let Some(receiver) = self.receiver_of(place, peer) {
+                    ledger.dropped(place.session, receiver);
                 }
                 true
             }
@@ -44,9 +44,9 @@ impl Hosts {
             Event::Failed(FailureReason::GivenUp) | Event::Closed => false,
             Event::Failed(_) if self.undo("an endpoint gives up") => false,
             Event::Failed(reason) => {
-                let side = if hosted.receiver.is_some() { "receiver" } else { "sender" };
-                ledger.failed(hosted.session, || format!("{side} on h{}: {reason}", hosted.host));
-                hosted.failed = true;
+                let side = if place.receiver.is_some() { "receiver" } else { "sender" };
+                ledger.failed(place.session, || format!("{side} on h{}: {reason}", place.host));
+                place.failed = true;
                 false
             }
             Event::Connected
@@ -58,10 +58,12 @@ impl Hosts {
     }
 
     /// Which receiver of its session a sender knows as `peer`: with several connections, each has one receiver, number 0.
-    fn receiver_of(&self, hosted: &Hosted, peer: Peer) -> Option<u16> {
-        match &hosted.remotes {
+    fn receiver_of(&self, place: &Place, peer: Peer) -> Option<u16> {
+        match &place.remotes {
             Remotes::Many(_) => Some(peer),
-            Remotes::One(remote) => self.endpoints[remote.endpoint as usize].as_ref().and_then(|r| r.receiver),
+            Remotes::One(remote) => {
+                self.endpoints[remote.endpoint as usize].as_ref().and_then(|hosted| hosted.place.receiver)
+            }
         }
     }
 
@@ -76,14 +78,14 @@ impl Hosts {
     ) {
         self.open_endpoints -= 1;
         engine.wheel.cancel(engine.entities.timer(id));
-        ledger.keep_stats(hosted.session, hosted.receiver, hosted.stack.stats());
-        if hosted.failed {
-            self.give_up_receivers_of(ledger, id, hosted);
-            let why = ledger.failure(hosted.session).unwrap_or("an end has given up").to_owned();
-            self.barriers.stop(hosted.session, engine.now(), &why);
+        ledger.keep_stats(hosted.place.session, hosted.place.receiver, hosted.stack.stats());
+        if hosted.place.failed {
+            self.give_up_receivers_of(ledger, id, &hosted.place);
+            let why = ledger.failure(hosted.place.session).unwrap_or("an end has given up").to_owned();
+            self.barriers.stop(hosted.place.session, engine.now(), &why);
             self.await_requests(engine);
         }
-        for group in ledger.endpoint_closed(hosted.session, engine.now) {
+        for group in ledger.endpoint_closed(hosted.place.session, engine.now) {
             fabric.remove_group(group);
         }
     }
@@ -98,7 +100,7 @@ impl Hosts {
     ) {
         for id in ledger.endpoints_of(session) {
             if let Some(mut hosted) = self.endpoints[id as usize].take() {
-                self.on_event(engine, fabric, ledger, &mut hosted, Event::Completed { at: engine.now() });
+                self.on_event(engine, fabric, ledger, &mut hosted.place, Event::Completed { at: engine.now() });
                 self.close(engine, fabric, ledger, id, &hosted);
             }
         }
@@ -107,40 +109,41 @@ impl Hosts {
     /// The run is over: collects the counters of the endpoints that are still open.
     pub(in crate::network) fn finish(&mut self, ledger: &mut Ledger) {
         for hosted in self.endpoints.iter_mut().filter_map(Option::take) {
-            ledger.keep_stats(hosted.session, hosted.receiver, hosted.stack.stats());
+            ledger.keep_stats(hosted.place.session, hosted.place.receiver, hosted.stack.stats());
         }
     }
 
     /// An endpoint has given up: those of its receivers that no other endpoint serves will never be complete.
-    fn give_up_receivers_of(&mut self, ledger: &mut Ledger, id: EndpointId, hosted: &Hosted) {
-        if hosted.receiver.is_some() {
-            return self.lose(ledger, id, hosted);
+    fn give_up_receivers_of(&mut self, ledger: &mut Ledger, id: EndpointId, place: &Place) {
+        if place.receiver.is_some() {
+            return self.lose(ledger, id, place);
         }
-        for receiver in hosted.remotes.all().iter().map(|remote| remote.endpoint) {
-            let mut others = ledger.endpoints_of(hosted.session);
+        for receiver in place.remotes.all().iter().map(|remote| remote.endpoint) {
+            let mut others = ledger.endpoints_of(place.session);
             let serves = |other: &Hosted| {
-                other.receiver.is_none() && other.remotes.all().iter().any(|remote| remote.endpoint == receiver)
+                let place = &other.place;
+                place.receiver.is_none() && place.remotes.all().iter().any(|remote| remote.endpoint == receiver)
             };
             if others.any(|other| other != id && self.endpoints[other as usize].as_deref().is_some_and(serves)) {
                 continue;
             }
             if let Some(left) = self.endpoints[receiver as usize].take() {
-                self.lose(ledger, receiver, &left);
+                self.lose(ledger, receiver, &left.place);
                 self.endpoints[receiver as usize] = Some(left);
             }
         }
     }
 
     /// A receiving endpoint will never have its object, unless it is complete, nor will those that it relays to.
-    fn lose(&mut self, ledger: &mut Ledger, id: EndpointId, hosted: &Hosted) {
-        if hosted.completed {
+    fn lose(&mut self, ledger: &mut Ledger, id: EndpointId, place: &Place) {
+        if place.completed {
             return;
         }
-        let Some(receiver) = hosted.receiver else { return };
-        ledger.lost(hosted.session, receiver);
-        let Some(Feed::Relay(relay)) = hosted.feeds.filter(|&feed| feed != Feed::Relay(id)) else { return };
+        let Some(receiver) = place.receiver else { return };
+        ledger.lost(place.session, receiver);
+        let Some(Feed::Relay(relay)) = place.feeds.filter(|&feed| feed != Feed::Relay(id)) else { return };
         if let Some(relay_end) = self.endpoints[relay as usize].take() {
-            self.give_up_receivers_of(ledger, relay, &relay_end);
+            self.give_up_receivers_of(ledger, relay, &relay_end.place);
             self.endpoints[relay as usize] = Some(relay_end);
         }
     }
@@ -148,8 +151,8 @@ impl Hosts {
 
 /// The sender of a one-to-many session continues without one of its receivers in the group. Packets in flight to
 /// the old group reach that receiver, too: it has asked for them.
-fn leave_group(fabric: &mut Fabric, ledger: &mut Ledger, hosted: &mut Hosted, leaver: EndpointId) {
-    let Some(group) = hosted.group.and_then(|old| fabric.install_without(old, leaver)) else { return };
-    ledger.add_group(hosted.session, group);
-    hosted.group = Some(group);
+fn leave_group(fabric: &mut Fabric, ledger: &mut Ledger, place: &mut Place, leaver: EndpointId) {
+    let Some(group) = place.group.and_then(|old| fabric.install_without(old, leaver)) else { return };
+    ledger.add_group(place.session, group);
+    place.group = Some(group);
 }

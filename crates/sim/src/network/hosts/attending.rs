@@ -1,0 +1,252 @@
+//! An act on an endpoint, and all that the endpoint asks for then: packets, reports, turns for pulls, a timer.
+//!
+//! Compiled for each protocol: which it is, is asked once.
+
+use super::Hosts;
+use crate::engine::arena::{Hot, NO_PACKET, flag};
+use crate::fabric::routing::{Departing, FlowPath as _};
+use crate::host::stack::{Header, Protocol, Seen, Visit};
+use crate::host::{EndpointId, Hosted, Place};
+use crate::network::engine::Engine;
+use crate::network::fabric::Fabric;
+use crate::network::ledger::Ledger;
+use anabranch_transport::{GROUP, Time, Transmit};
+use rand::Rng as _;
+
+/// Something that happens to an endpoint.
+pub(super) trait Act {
+    fn on<P: Protocol>(self, endpoint: &mut P, now: Time) -> Acted<P::Header>;
+}
+
+/// What comes of it at once, before the endpoint is asked for anything else.
+pub(super) enum Acted<H> {
+    Nothing,
+    /// A packet to send.
+    Sends(Transmit<H>),
+    /// The turn at an interface was not used.
+    Unused(u32),
+}
+
+/// A packet has arrived.
+pub(super) struct Arrive {
+    pub(super) header: Header,
+    pub(super) seen: Seen,
+}
+
+impl Act for Arrive {
+    #[inline]
+    fn on<P: Protocol>(self, endpoint: &mut P, now: Time) -> Acted<P::Header> {
+        match P::unwrap(&self.header) {
+            Some(header) => endpoint.handle_packet(now, &self.seen.arrival(*header)),
+            None => debug_assert!(false, "a packet reached an endpoint of another protocol"),
+        }
+        Acted::Nothing
+    }
+}
+
+/// What happens less often than for each packet: compiled once for each protocol.
+pub(super) enum Rarely {
+    /// Its session has just been opened.
+    Start,
+    /// So many bytes of its object are available.
+    Provide(u64),
+    /// Its timer fires, maybe early; or its application has written, so that so many bytes are available.
+    Fire { written: Option<u64> },
+}
+
+impl Act for Rarely {
+    #[inline]
+    fn on<P: Protocol>(self, endpoint: &mut P, now: Time) -> Acted<P::Header> {
+        if let Self::Provide(bytes) | Self::Fire { written: Some(bytes) } = self {
+            endpoint.set_available(now, bytes);
+        }
+        if matches!(self, Self::Fire { .. }) && endpoint.poll_timeout().is_some_and(|deadline| deadline <= now) {
+            endpoint.handle_timeout(now);
+        }
+        Acted::Nothing
+    }
+}
+
+/// It may send a pull.
+pub(super) struct Turn {
+    pub(super) interface: u32,
+}
+
+impl Act for Turn {
+    #[inline]
+    fn on<P: Protocol>(self, endpoint: &mut P, now: Time) -> Acted<P::Header> {
+        endpoint.poll_pull(now).map_or(Acted::Unused(self.interface), Acted::Sends)
+    }
+}
+
+/// An act on an endpoint in its place.
+struct Attending<'a, A> {
+    hosts: &'a mut Hosts,
+    engine: &'a mut Engine,
+    fabric: &'a mut Fabric,
+    ledger: &'a mut Ledger,
+    id: EndpointId,
+    place: &'a mut Place,
+    act: A,
+}
+
+/// What an endpoint wants after an act.
+struct Wants {
+    /// Bytes that it had delivered after the act, if somebody is told.
+    delivered: Option<u64>,
+    /// `None`: it has closed.
+    open: Option<Open>,
+}
+
+struct Open {
+    /// It wants to pull, as urgently as this.
+    pull: Option<u8>,
+    /// When its timer is to fire.
+    deadline: Option<Time>,
+}
+
+impl<A: Act> Visit for Attending<'_, A> {
+    type Output = Wants;
+
+    #[inline]
+    fn visit<P: Protocol>(self, endpoint: &mut P) -> Wants {
+        let Self { hosts, engine, fabric, ledger, id, place, act } = self;
+        let now = engine.now();
+        let acted = act.on(endpoint, now);
+        let delivered = place.feeds.map(|_| endpoint.stats().bytes_delivered);
+        match acted {
+            Acted::Nothing => {}
+            Acted::Sends(transmit) => hosts.inject::<P>(engine, fabric, ledger, id, place, transmit),
+            Acted::Unused(interface) => hosts.interfaces.pulls[interface as usize].refund(now),
+        }
+        hosts.tell_departure(engine, fabric, place.host, endpoint);
+        let mut open = true;
+        loop {
+            while let Some(transmit) = endpoint.poll_transmit(now) {
+                hosts.inject::<P>(engine, fabric, ledger, id, place, transmit);
+                if engine.packets.is_full() {
+                    break;
+                }
+                hosts.tell_departure(engine, fabric, place.host, endpoint);
+            }
+            let Some(event) = endpoint.poll_event() else { break };
+            open &= hosts.on_event(engine, fabric, ledger, place, event);
+        }
+        let pulls = open && !place.pulling && endpoint.pending_pulls() > 0;
+        let urgency = || if hosts.pulls_by_priority { endpoint.pull_priority() } else { 0 };
+        let pull = pulls.then(urgency);
+        Wants { delivered, open: open.then(|| Open { pull, deadline: endpoint.poll_timeout() }) }
+    }
+}
+
+impl Hosts {
+    /// Acts on an endpoint, sends what it wants to send, and handles its reports, its pulls and its timer. Returns how many bytes
+    /// it had delivered after the act, if somebody is told.
+    #[inline]
+    pub(super) fn attend(
+        &mut self,
+        engine: &mut Engine,
+        fabric: &mut Fabric,
+        ledger: &mut Ledger,
+        id: EndpointId,
+        mut hosted: Box<Hosted>,
+        act: impl Act,
+    ) -> Option<u64> {
+        let Hosted { stack, place } = &mut *hosted;
+        let Wants { delivered, open } = stack.visit(Attending { hosts: self, engine, fabric, ledger, id, place, act });
+        let Some(Open { pull, deadline }) = open else {
+            self.close(engine, fabric, ledger, id, &hosted);
+            return delivered;
+        };
+        if let Some(urgency) = pull {
+            hosted.place.pulling = true;
+            self.interfaces.pulls[hosted.place.interface as usize].push(id, urgency);
+        }
+        if let Some(deadline) = deadline {
+            engine.wake(engine.entities.timer(id), deadline);
+        }
+        self.endpoints[id as usize] = Some(hosted);
+        delivered
+    }
+
+    /// Tells an endpoint until when its host is busy with queued packets. With several links, the one that is busy for
+    /// longest counts, since it is unknown by which link the next packet leaves.
+    #[inline]
+    fn tell_departure<P: Protocol>(&self, engine: &mut Engine, fabric: &mut Fabric, host: u32, endpoint: &mut P) {
+        if !endpoint.uses_departure() {
+            return;
+        }
+        let first = self.interfaces.first_of(host) as usize;
+        let mut idle_at = fabric.idle_at(engine, self.interfaces.ports[first]);
+        if self.interfaces.several {
+            for interface in self.interfaces.of(host).skip(1) {
+                idle_at = idle_at.max(fabric.idle_at(engine, self.interfaces.ports[interface]));
+            }
+        }
+        endpoint.set_departure(Time(idle_at.max(engine.now)));
+    }
+
+    /// Puts an endpoint's packet into its host's queue.
+    #[inline]
+    fn inject<P: Protocol>(
+        &mut self,
+        engine: &mut Engine,
+        fabric: &mut Fabric,
+        ledger: &mut Ledger,
+        id: EndpointId,
+        place: &mut Place,
+        transmit: Transmit<P::Header>,
+    ) {
+        let mut flags = 0;
+        for (set, flag) in [
+            (transmit.control, flag::CONTROL),
+            (transmit.ect, flag::ECT),
+            (transmit.trimmed_size < transmit.size, flag::DATA),
+        ] {
+            flags |= if set { flag } else { 0 };
+        }
+        let (destination, endpoint, from) = match place.group {
+            Some(group) if transmit.to == GROUP => {
+                flags |= flag::MULTICAST;
+                (group, id, 0)
+            }
+            _ => {
+                let remote = place.remotes.get(transmit.to);
+                (remote.host, remote.endpoint, remote.from)
+            }
+        };
+        let random = &mut self.random[place.host as usize];
+        let path = if flags & flag::MULTICAST != 0 && fabric.schemes().own_bits() {
+            random.next_u32()
+        } else {
+            place
+                .paths
+                .of(transmit.subflow)
+                .next(&Departing { now: engine.now, size: transmit.size, destination }, random)
+        };
+        // Copies lose the flag at the last switch, which still has to treat them as multicast packets: equal sizes mark a packet
+        // that must not be cut.
+        let uncut = flags & flag::MULTICAST != 0 && !fabric.trims_multicast();
+        let trimmed_size = if uncut { transmit.size } else { transmit.trimmed_size };
+        let hot = Hot {
+            at: engine.now,
+            next: NO_PACKET,
+            endpoint,
+            destination,
+            path,
+            size: transmit.size as u16,
+            trimmed_size: trimmed_size as u16,
+            // One of the two is 0: only unicast sessions have ranks.
+            from: from | transmit.rank,
+            tag: Hot::tag(place.class, transmit.priority, transmit.pushed),
+            flags,
+        };
+        ledger.packet_sent();
+        let packet = engine.packets.insert(hot, P::wrap(transmit.header));
+        if self.interfaces.several {
+            return fabric.forward(engine, ledger, self, place.host, packet);
+        }
+        let port = self.interfaces.ports[place.host as usize];
+        fabric.send(engine, ledger, self, port, packet);
+    }
+}
