@@ -99,8 +99,9 @@ test-codec-all: ## the codec's long tests: every number of source symbols, and e
 test-net-all: ## the long test of SCDP sessions: ten thousand on networks with every fault
 	cargo test --locked --release -p anabranch-host --test all -- --ignored --nocapture faults::
 
-test-cases: ## the tests that draw their networks, with ten times as many of them
-	PROPTEST_CASES=400 cargo test --locked --release -p anabranch-transport -p anabranch-host -p anabranch-sim --lib --test all -- resuming:: losses:: invariants:: properties::
+test-cases: ## the tests that draw their networks, with 400 of them each and the checks of a debug build
+	PROPTEST_CASES=400 CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS=true CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS=true \
+	  cargo test --locked --release -p anabranch-transport -p anabranch-host -p anabranch-sim --lib --test all -- resuming:: losses:: invariants:: properties::
 
 package: ## make and build the packages of the published crates, and check what is in them; nothing is uploaded
 	@"$(PYTHON)" tools/package

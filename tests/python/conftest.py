@@ -41,13 +41,13 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 1) + 1
 
 
-@pytest.fixture(scope="session")
-def _library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache with the library that draws charts: to bundle it takes more than a second."""
+@pytest.fixture(scope="session", autouse=True)
+def _library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A cache with the library that draws charts, which takes a second to bundle; also for fixtures of modules."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("library")))
         page.vega()
-        return cache.path("")
+        yield cache.path("")
 
 
 @pytest.fixture(autouse=True)

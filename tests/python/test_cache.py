@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import PackageNotFoundError
 from typing import TYPE_CHECKING
 
 import pytest
@@ -43,6 +44,27 @@ def test_where_nothing_can_be_kept_nothing_is(tmp_path: Path, monkeypatch: pytes
     assert cache.read(NAME) is None
 
 
+def test_nobody_needs_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr("pathlib.Path.home", nobody)
+    cache.write(NAME, b"content")
+    assert cache.read(NAME) is None
+
+
+def test_an_interruption_leaves_no_draft(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pathlib.Path.replace", interrupted)
+    before = set(cache.path("").iterdir())
+    with pytest.raises(KeyboardInterrupt):
+        cache.write(NAME, b"content")
+    assert set(cache.path("").iterdir()) == before
+
+
 @pytest.fixture
 def bundled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[str]]:
     """What was bundled, in a process that has no library yet, and a cache that has none."""
@@ -71,3 +93,11 @@ def test_the_library_of_reports_is_bundled_once_for_each_version(
     page.vega.cache_clear()
     assert page.vega() == first
     assert len(bundled) == 2
+
+    def unknown(_: str) -> str:
+        raise PackageNotFoundError
+
+    monkeypatch.setattr(page, "version", unknown)
+    page.vega.cache_clear()
+    assert page.vega() == first
+    assert len(bundled) == 3

@@ -59,9 +59,9 @@ def test_it_is_kept_and_made_again_when_a_file_changes(made: list[bool], monkeyp
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", '{"key": 1}'])
-def test_a_damaged_file_is_replaced(made: list[bool], content: str) -> None:
-    kept().parent.mkdir(parents=True, exist_ok=True)
-    kept().write_text(content)
+def test_a_file_of_something_else_is_replaced(made: list[bool], content: str) -> None:
+    cache.write(catalogue.FILE, content.encode())
+    assert cache.read(catalogue.FILE) == content.encode()
     catalogue.entries()
     catalogue.entries()
     assert made == [False]

@@ -11,7 +11,7 @@ import fixtures
 import numpy as np
 import polars as pl
 import pytest
-from altair.utils.schemapi import SchemaValidationError
+from altair.utils import schemapi
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -78,8 +78,18 @@ def test_charts_are_checked_where_a_test_asks_for_it(request: pytest.FixtureRequ
     with axes.unchecked():
         assert axes.spec_of(alt.Chart().mark_point().encode(alt.X("a:Q", **wrong)))["encoding"]
     request.getfixturevalue("checked_charts")
-    with pytest.raises(SchemaValidationError, match="never"), axes.unchecked():
+    with pytest.raises(schemapi.SchemaValidationError, match="never"), axes.unchecked():
         axes.spec_of(alt.Chart().mark_point().encode(alt.X("a:Q", **wrong)))
+
+
+def test_a_page_leaves_the_switch_as_it_was_whoever_is_done_first() -> None:
+    pages = [axes.unchecked() for _ in range(2)]
+    for one in pages:
+        one.__enter__()
+    for one in pages:
+        assert not schemapi.DEBUG_MODE
+        one.__exit__(None, None, None)
+    assert schemapi.DEBUG_MODE
 
 
 @pytest.mark.usefixtures("checked_charts")

@@ -61,6 +61,7 @@ def sections(results: Results) -> list[along.Section]:
     return along.sections(Charts(results, comparison), frame, summarise(results, comparison))
 
 
+@pytest.mark.usefixtures("checked_charts")
 def test_two_keys_make_a_family_of_curves(two: Results) -> None:
     found = sections(two)
     first = found[0]
@@ -77,6 +78,7 @@ def test_two_keys_make_a_family_of_curves(two: Results) -> None:
     assert text.count("<option ") == 24
 
 
+@pytest.mark.usefixtures("checked_charts")
 @pytest.mark.parametrize(
     ("sweep", "maps"),
     [
@@ -99,6 +101,7 @@ def test_more_values_make_heat_maps(sweep: dict[str, list[Any]], maps: int, tmp_
     assert found[0].heading == "Best in p99 slowdown, all sizes"
 
 
+@pytest.mark.usefixtures("checked_charts")
 def test_keys_that_vary_together_are_one_axis(tmp_path: Path) -> None:
     results = swept(tmp_path / "r", {"k": [1, 2, 3], "transport.name": ["scdp", "ndp"]})
     manifest = json.loads((results.folder / "manifest.json").read_text())
@@ -140,6 +143,7 @@ def test_nine_settings_are_listed(tmp_path: Path) -> None:
         assert sum(tally.best for tally in own) == 9
 
 
+@pytest.mark.usefixtures("checked_charts")
 def test_one_key_has_curves_of_slowdown_too(swept: Results) -> None:
     headings = [(one.heading, one.open) for one in sections(swept)]
     assert headings == [("p99 FCT", True), ("p99 slowdown", True)]

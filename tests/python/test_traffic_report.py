@@ -177,6 +177,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return made
 
 
+@pytest.mark.usefixtures("checked_charts")
 def test_the_page_stands_alone_and_says_what_was_found(files: list[Path], tmp_path: Path) -> None:
     page, figures = tmp_path / "report.html", tmp_path / "figures"
     result = invoke(*files, "-o", page, "--figures", figures, "--bin", "10ms,100ms,1s", "--epsilon", "0.1,0.01")
@@ -200,6 +201,7 @@ def test_the_page_stands_alone_and_says_what_was_found(files: list[Path], tmp_pa
     assert "series,x,y" in (figures / "fig5.csv").read_text(encoding="utf-8")
 
 
+@pytest.mark.usefixtures("checked_charts")
 def test_one_trace_and_every_number(files: list[Path], tmp_path: Path) -> None:
     result = invoke(files[0], "-o", tmp_path / "one.html", "--bin", "100ms", "--epsilon", "0.01", "--json")
     found = json.loads(result.stdout)

@@ -317,9 +317,12 @@ impl Folder {
     /// another worker made it again. What cannot be removed, the next command removes.
     fn remove_left(&self) {
         let Ok(left) = Contents::read(&*self.storage, &is_hidden) else { return };
+        if left.runs.is_empty() {
+            return;
+        }
         let complete: BTreeSet<&str> = left.finished().filter_map(|(name, _)| run_of(name)).collect();
-        let Ok(named) = Contents::read(&*self.storage, &|name| complete.contains(name)) else { return };
-        let named: BTreeMap<&str, &str> = named.finished().collect();
+        let named = Contents::read(&*self.storage, &|name| complete.contains(name));
+        let named: BTreeMap<&str, &str> = named.iter().flat_map(Contents::finished).collect();
         let is_named = |name: &str, hash: &str| run_of(name).and_then(|run| named.get(run)) == Some(&hash);
         // Each by itself: a worker may still write into one.
         for (name, run) in &left.runs {

@@ -126,18 +126,19 @@ fn a_complete_run_of_a_worker_that_died_goes_once_another_has_its_name() {
     let plan = plan(&["repeat=2"]);
     let book = Book::open(&plan, Arc::new(Directory::new(&out)), &resuming(FIRST), &[]).expect("nothing is in the way");
     let place = Place(Arc::new(Directory::new(&out)));
-    let made = |run: usize, writer: &str| {
-        let draft = out.join(format!("runs/.{}.{writer}.part", plan.runs[run].name()));
+    let made = |run: usize, name: &str| {
+        let draft = out.join("runs").join(name);
         run_one(&plan, run, &draft, &Progress::new(plan.runs.len())).expect("nothing fails");
         draft
     };
-    // Killed before it gave it its name. Another makes the first again, nobody the second.
-    made(0, "0a1b2c3d");
-    made(1, "0a1b2c3d");
-    let again = made(0, "4e5f6a7b");
+    // Killed before it gave it its name. Another makes the first again, nobody the second, of which one has the first's name.
+    made(0, ".p000-s1.0a1b2c3d.part");
+    made(1, ".p000-s2.0a1b2c3d.part");
+    made(1, ".p000-s1.8c9d0e1f.part");
+    let again = made(0, ".p000-s1.4e5f6a7b.part");
     place.publish(&again, "p000-s1", &plan.runs[0].hash, Some(FIRST)).expect("it is in its place");
     book.close().expect("it can be written");
-    assert_eq!(names(&out.join("runs")), [".p000-s2.0a1b2c3d.part", "p000-s1"]);
+    assert_eq!(names(&out.join("runs")), [".p000-s1.8c9d0e1f.part", ".p000-s2.0a1b2c3d.part", "p000-s1"]);
     assert_eq!(complete(&plan, &out, true).1, 2);
     assert_eq!(names(&out.join("runs")), ["p000-s1", "p000-s2"]);
 }

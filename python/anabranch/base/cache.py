@@ -12,6 +12,9 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+UNKEPT = (OSError, RuntimeError)
+"""Why nothing can be kept: the file system, or nobody knows a home of this user."""
+
 
 def path(name: str) -> Path:
     """Where a file of ours is kept: in ``$XDG_CACHE_HOME/anabranch``, by default ``~/.cache/anabranch``."""
@@ -23,24 +26,26 @@ def read(name: str) -> bytes | None:
     """Read what is kept, if it is there and whole."""
     try:
         digest, _, content = path(name).read_bytes().partition(b"\n")
-    except OSError:
+    except UNKEPT:
         return None
     return content if digest == _digest(content) else None
 
 
 def write(name: str, content: bytes) -> None:
     """Keep something, by rename, so that nobody reads a part of it."""
-    file = path(name)
     draft = None
     try:
+        file = path(name)
         file.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as draft:
             draft.write(_digest(content) + b"\n" + content)
         Path(draft.name).replace(file)
-    except OSError:
+    except BaseException as error:  # Ctrl-C, too, leaves no draft
         if draft:
             with suppress(OSError):
                 Path(draft.name).unlink()
+        if not isinstance(error, UNKEPT):
+            raise
 
 
 def _digest(content: bytes) -> bytes:

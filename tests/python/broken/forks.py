@@ -1,7 +1,8 @@
 """Processes of ``anabranch`` that are forked from one with the libraries in it, so that no start imports them again.
 
 A child goes on as ``python -m anabranch`` does: exit code, tracebacks and flushing are those of the program. What an
-interpreter takes apart at its end, all modules that were imported, is left to the kernel.
+interpreter takes apart at its end, all modules that were imported, is left to the kernel: a crash there shows only in
+cases for which an interpreter is started.
 """
 
 from __future__ import annotations

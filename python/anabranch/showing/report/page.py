@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 import re
 import shlex
 import tomllib
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
     from anabranch.results.comparison import Cell, Comparison, Panel
     from anabranch.results.tables import Tables
     from anabranch.showing.report.charts import Chart
+
+ENTRY = "window.vegaEmbed = vegaEmbed;"
+"""What a page needs of the library that draws charts."""
 
 MOST_PANELS = 24
 """Sweep points of an experiment in which each has a table and charts of its own."""
@@ -381,12 +385,15 @@ def in_script(code: str) -> str:
 @functools.cache
 def vega() -> Markup:
     """The library that draws charts. To bundle it takes more than a second, so it is kept for later processes."""
-    name = f"vega-of-vl-convert-{version('vl-convert-python')}.js"
+    try:
+        name = f"vega-{hashlib.sha256(ENTRY.encode()).hexdigest()[:8]}-{version('vl-convert-python')}.js"
+    except PackageNotFoundError:  # a program that was frozen without it
+        return Markup(in_script(vl_convert.javascript_bundle(ENTRY)))  # noqa: S704 - no input in it
     kept = cache.read(name)
     if kept is None:
-        kept = in_script(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")).encode()
+        kept = vl_convert.javascript_bundle(ENTRY).encode()
         cache.write(name, kept)
-    return Markup(kept.decode())  # noqa: S704 - no input in it
+    return Markup(in_script(kept.decode()))  # noqa: S704 - as above
 
 
 def script_json(value: object) -> Markup:

@@ -1,4 +1,4 @@
-//! How a session that receives handles checked on blocks: it hands over right blocks, fetches wrong ones again, and identifies the senders of wrong
+//! How a session that receives handles verdicts on blocks: it hands over right blocks, fetches wrong ones again, and identifies the senders of wrong
 //! symbols.
 
 use std::net::SocketAddr;
@@ -46,8 +46,8 @@ impl Incoming {
     }
 
     fn judge(&mut self, now: Time, checked: Vec<Checked>) {
-        for verdict in checked {
-            match verdict {
+        for one in checked {
+            match one {
                 Checked::Right { block, offset, bytes, wrong_before } => {
                     let Some(receiver) = self.transport.receiver() else { return };
                     receiver.confirm(now, block);
