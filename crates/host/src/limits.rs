@@ -1,12 +1,12 @@
 //! Limits for what peers announce, and for block sizes: memory is bounded before the first symbol arrives.
 
-use anabranch_transport::scdp::{Layout, MAX_BLOCK_SYMBOLS, Options};
+use anabranch_transport::scdp::{self, Layout, MAX_BLOCK_SYMBOLS, Options};
 
 use crate::Manifest;
 use crate::wire::{Parameters, Reason, Refusal};
 
-/// Blocks of a session in flight at once: 64 of the transport, and the next one.
-pub(crate) const LIVE_BLOCKS: u64 = 65;
+/// Blocks of a session in flight at once: the transport's, and the next one.
+pub(crate) const LIVE_BLOCKS: u64 = scdp::LIVE_BLOCKS as u64 + 1;
 
 /// Minimum bytes of a block, if there are several: the blocks that [may be in flight](LIVE_BLOCKS) must cover more than one [span](crate::SPAN), or
 /// none of them could ever be checked.

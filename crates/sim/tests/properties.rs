@@ -478,10 +478,13 @@ fn worlds() -> impl Strategy<Value = World> {
     )
 }
 
-/// The time below which no transfer of this size between these hosts can be: the links of either carry all of it.
-fn bound_by_host_links(graph: &Graph, flow: &FlowRow) -> Duration {
+/// The time below which no transfer of this size between these hosts can be: the links of either carry all of it, at the
+/// highest rate that any link is set to.
+fn bound_by_host_links(world: &World, graph: &Graph, flow: &FlowRow) -> Duration {
     let links = |h: u32| graph.links.iter().filter(move |l| l.a == h || l.b == h);
-    let rate = |h: u32| Rate(links(h).map(|l| l.rate.bps()).sum());
+    let quarters = |trouble: &Trouble| if let Trouble::Rate { quarters, .. } = trouble { *quarters } else { 4 };
+    let highest = world.trouble.iter().map(|(_, trouble)| quarters(trouble)).fold(4, u64::max);
+    let rate = |h: u32| Rate(links(h).map(|l| l.rate.bps() * highest / 4).sum());
     let delay = |h: u32| links(h).map(|l| l.delay).min().expect("a host has a link");
     let (from, to) = (flow.src_host, flow.dst_host);
     // Two hosts may share their only link.
@@ -513,7 +516,7 @@ proptest! {
             if session.sources.len() > 1 {
                 continue;
             }
-            let bound = bound_by_host_links(&graph, flow);
+            let bound = bound_by_host_links(&world, &graph, flow);
             prop_assert!(took >= bound, "{took} is less than {bound}: {flow:?}");
         }
         prop_assert_eq!(over_sessions(&record, |f| f.packets_dropped), record.conservation.dropped);

@@ -7,7 +7,7 @@ use super::header::{Options, Symbol};
 const REPAIR_LIMIT: u32 = 1 << 16;
 
 /// Blocks in progress at once; more are not begun, which bounds the memory of both ends.
-pub(super) const LIVE_BLOCKS: usize = 64;
+pub const LIVE_BLOCKS: usize = 64;
 
 /// An object without end.
 const ENDLESS: u64 = u64::MAX;

@@ -58,7 +58,7 @@ pub use block::{BlockDecoder, Collected, Decode, Evidence};
 pub use codec::RaptorQDecoder;
 pub use config::{MAX_BLOCK_SYMBOLS, PullPacing, Repair, ScdpConfig, WindowControl};
 pub use header::{Header, Mode, Options, Pull, Symbol};
-pub use layout::{Layout, mix};
+pub use layout::{LIVE_BLOCKS, Layout, mix};
 pub use receiver::Receiver;
 pub use sender::{Excuse, Sender};
 pub use straggler::{Straggler, StragglerPolicy, StragglerRule};
