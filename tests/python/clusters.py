@@ -61,6 +61,7 @@ core.Sweep.run_one = run_one
 def forked_workers() -> AbstractContextManager[Any]:
     """Within it, processes of ``local:N`` are forked as well; by default each of them imports all that it needs."""
     import dask
+    import distributed  # noqa: F401 - it adds its defaults, which would go with these settings if they came within
 
     forked: AbstractContextManager[Any] = dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
     return forked
