@@ -5,6 +5,7 @@
 //! light, a run repeats exactly, and looking at it changes nothing. `PROPTEST_CASES=5000` looks longer.
 
 use crate::common::*;
+use crate::scenes::settings;
 use anabranch_sim::fabric::graph::Graph;
 use anabranch_sim::fabric::jitter::Jitter;
 use anabranch_sim::fabric::queue::mlfq::{MAX_PRIORITIES, Mlfq, MlfqParameters, Victim};
@@ -497,13 +498,8 @@ fn over_sessions(record: &RunRecord, counter: fn(&FlowRow) -> u64) -> u64 {
     record.flows.iter().filter(|f| seen.insert(f.session)).map(counter).sum()
 }
 
-fn settings() -> ProptestConfig {
-    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(100);
-    ProptestConfig { cases, ..ProptestConfig::default() }
-}
-
 proptest! {
-    #![proptest_config(settings())]
+    #![proptest_config(settings(100))]
 
     /// [`finish`] checks that everything completes, that the packets balance, and that none is left.
     #[test]
@@ -547,7 +543,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(settings())]
+    #![proptest_config(settings(100))]
 
     /// Clients at barriers, whatever carries them and whatever fails meanwhile: all blocks come, in order, each as a whole.
     #[test]
@@ -638,7 +634,7 @@ impl Asked {
 }
 
 proptest! {
-    #![proptest_config(settings())]
+    #![proptest_config(settings(100))]
 
     /// A run is the same on any number of threads, or is done anew on one.
     #[test]

@@ -16,13 +16,13 @@ macro_rules! protocols {
         #[derive(Clone, Copy, Debug)]
         pub enum Header { $($(#[doc = $doc])* $name(<$endpoint as Endpoint>::Header),)+ }
 
-        $(impl Protocol for $endpoint {
+        $(impl HostedEndpoint for $endpoint {
             #[inline]
-            fn wrap(header: Self::Header) -> Header {
+            fn into_any(header: Self::Header) -> Header {
                 Header::$name(header)
             }
             #[inline]
-            fn unwrap(header: &Header) -> Option<&Self::Header> {
+            fn from_any(header: &Header) -> Option<&Self::Header> {
                 if let Header::$name(header) = header { Some(header) } else { None }
             }
         })+
@@ -71,12 +71,12 @@ protocols! {
     Multipath(multipath::Connection),
 }
 
-/// A protocol that hosts can run.
-pub trait Protocol: Endpoint {
+/// An endpoint that hosts can run.
+pub trait HostedEndpoint: Endpoint {
     /// Its header, among those of all protocols.
-    fn wrap(header: Self::Header) -> Header;
+    fn into_any(header: Self::Header) -> Header;
     /// A header of its own; `None` if it is another protocol's.
-    fn unwrap(header: &Header) -> Option<&Self::Header>;
+    fn from_any(header: &Header) -> Option<&Self::Header>;
 }
 
 /// What is done with an endpoint, whichever protocol it is of.
@@ -84,7 +84,7 @@ pub trait Visit {
     /// What comes of it.
     type Output;
     /// Does it.
-    fn visit<P: Protocol>(self, endpoint: &mut P) -> Self::Output;
+    fn visit<P: HostedEndpoint>(self, endpoint: &mut P) -> Self::Output;
 }
 
 /// How a packet arrived, without its header.

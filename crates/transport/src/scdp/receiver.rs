@@ -57,7 +57,6 @@ pub struct Receiver {
     requests: Requests,
     decoding: Decoding,
     checks: Checks,
-    /// Its own pace, where pulls do not wait for the host's pull queue.
     /// When the application began to wait for the first symbol, if it said so.
     started_at: Option<Time>,
     events: VecDeque<Event>,

@@ -290,7 +290,6 @@ def _cluster(target: Target) -> Iterator[tuple[Any, Mapping[str, int]]]:
     # How often the scheduler begins a run again after its worker died.
     retries = {"distributed.scheduler.allowed-failures": target.settings.retries}
     try:
-        _import("distributed")  # first: its defaults, added within, would go with these settings
         with _import("dask").config.set(retries):
             cluster, scale = _started(target)
     except (TypeError, ValueError) as error:

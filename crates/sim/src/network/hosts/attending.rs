@@ -5,7 +5,7 @@
 use super::Hosts;
 use crate::engine::arena::{Hot, NO_PACKET, flag};
 use crate::fabric::routing::{Departing, FlowPath as _};
-use crate::host::stack::{Header, Protocol, Seen, Visit};
+use crate::host::stack::{Header, HostedEndpoint, Seen, Visit};
 use crate::host::{EndpointId, Hosted, Place};
 use crate::network::engine::Engine;
 use crate::network::fabric::Fabric;
@@ -15,7 +15,7 @@ use rand::Rng as _;
 
 /// Something that happens to an endpoint.
 pub(super) trait Act {
-    fn on<P: Protocol>(self, endpoint: &mut P, now: Time) -> Acted<P::Header>;
+    fn on<P: HostedEndpoint>(self, endpoint: &mut P, now: Time) -> Acted<P::Header>;
 }
 
 /// What comes of it at once, before the endpoint is asked for anything else.
@@ -35,8 +35,8 @@ pub(super) struct Arrive {
 
 impl Act for Arrive {
     #[inline]
-    fn on<P: Protocol>(self, endpoint: &mut P, now: Time) -> Acted<P::Header> {
-        match P::unwrap(&self.header) {
+    fn on<P: HostedEndpoint>(self, endpoint: &mut P, now: Time) -> Acted<P::Header> {
+        match P::from_any(&self.header) {
             Some(header) => endpoint.handle_packet(now, &self.seen.arrival(*header)),
             None => debug_assert!(false, "a packet reached an endpoint of another protocol"),
         }
@@ -56,7 +56,7 @@ pub(super) enum Rarely {
 
 impl Act for Rarely {
     #[inline]
-    fn on<P: Protocol>(self, endpoint: &mut P, now: Time) -> Acted<P::Header> {
+    fn on<P: HostedEndpoint>(self, endpoint: &mut P, now: Time) -> Acted<P::Header> {
         if let Self::Provide(bytes) | Self::Fire { written: Some(bytes) } = self {
             endpoint.set_available(now, bytes);
         }
@@ -74,7 +74,7 @@ pub(super) struct Turn {
 
 impl Act for Turn {
     #[inline]
-    fn on<P: Protocol>(self, endpoint: &mut P, now: Time) -> Acted<P::Header> {
+    fn on<P: HostedEndpoint>(self, endpoint: &mut P, now: Time) -> Acted<P::Header> {
         endpoint.poll_pull(now).map_or(Acted::Unused(self.interface), Acted::Sends)
     }
 }
@@ -109,7 +109,7 @@ impl<A: Act> Visit for Attending<'_, A> {
     type Output = Wants;
 
     #[inline]
-    fn visit<P: Protocol>(self, endpoint: &mut P) -> Wants {
+    fn visit<P: HostedEndpoint>(self, endpoint: &mut P) -> Wants {
         let Self { hosts, engine, fabric, ledger, id, place, act } = self;
         let now = engine.now();
         let acted = act.on(endpoint, now);
@@ -172,7 +172,7 @@ impl Hosts {
     /// Tells an endpoint until when its host is busy with queued packets. With several links, the one that is busy for
     /// longest counts, since it is unknown by which link the next packet leaves.
     #[inline]
-    fn tell_departure<P: Protocol>(&self, engine: &mut Engine, fabric: &mut Fabric, host: u32, endpoint: &mut P) {
+    fn tell_departure<P: HostedEndpoint>(&self, engine: &mut Engine, fabric: &mut Fabric, host: u32, endpoint: &mut P) {
         if !endpoint.uses_departure() {
             return;
         }
@@ -188,7 +188,7 @@ impl Hosts {
 
     /// Puts an endpoint's packet into its host's queue.
     #[inline]
-    fn inject<P: Protocol>(
+    fn inject<P: HostedEndpoint>(
         &mut self,
         engine: &mut Engine,
         fabric: &mut Fabric,
@@ -242,7 +242,7 @@ impl Hosts {
             flags,
         };
         ledger.packet_sent();
-        let packet = engine.packets.insert(hot, P::wrap(transmit.header));
+        let packet = engine.packets.insert(hot, P::into_any(transmit.header));
         if self.interfaces.several {
             return fabric.forward(engine, ledger, self, place.host, packet);
         }
