@@ -202,6 +202,12 @@ impl Wheel {
         self.mask + 1
     }
 
+    /// What decides among events at the same time: the least of these comes first, and of equal ones the least entity.
+    #[inline]
+    pub fn tie(&self, time: u64, entity: Entity) -> u32 {
+        tie(self.salt, time, entity)
+    }
+
     /// First slot of a coarse level (1 or 2) in `occupied`.
     fn level_base(&self, level: u64) -> usize {
         (self.slots() + (level - 1) * COARSE) as usize
@@ -401,7 +407,12 @@ impl Wheel {
         }
     }
 
-    /// No event is due before this time; the end of time if none is pending.
+    /// When the first event is due; the end of time if none is pending. Looks at all entities.
+    pub fn earliest(&self) -> u64 {
+        self.due.iter().copied().min().unwrap_or(IDLE)
+    }
+
+    /// No event is due before this time; the end of time if none is pending. It depends on how far the wheel has turned.
     pub fn next_bound(&self) -> u64 {
         if self.pending == 0 {
             return IDLE;

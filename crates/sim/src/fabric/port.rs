@@ -9,7 +9,9 @@ use super::jitter::Jitter;
 use super::queue::{Discipline, Enqueued, Passing, Queue, Setting};
 use super::tap::{Noted, Tap};
 use crate::engine::arena::{Fifo, Hot, Movers, NO_PACKET, PacketId};
-use crate::engine::wheel::{Entity, Wheel};
+use crate::engine::boxes::Arrival;
+use crate::engine::pending::Pending;
+use crate::engine::wheel::Entity;
 use crate::random;
 use anabranch_transport::{Duration, Rate};
 
@@ -58,7 +60,8 @@ pub struct Port {
     plain: bool,
     /// Whether the queue must be asked about packets that need not wait.
     inspects_passing: bool,
-    jittery: bool,
+    /// Whether what it sends goes into the [boxes](crate::engine::boxes) of the switch at the far end.
+    boxed: bool,
     /// Whether transmissions start with a pause, or somebody captures them.
     particular: bool,
     /// See [`PortCounters::waited`].
@@ -68,6 +71,8 @@ pub struct Port {
     /// Longest queue so far.
     max_bytes: u64,
     max_packets: u32,
+    /// The window for which it is [listed](Port::list), or [`UNLISTED`].
+    listed: u32,
     trimmed: u64,
     rate: Rate,
     rare: Box<Rare>,
@@ -92,7 +97,7 @@ struct Rare {
     /// Bytes that had been sent, and how long that had taken, when the rate was last set.
     bytes_before: u64,
     busy_before: u64,
-    /// Longest random pause before a transmission, how that is told, and the generator's state.
+    /// Longest random pause before a transmission (zero: there is none), how that is told, and the generator's state.
     pause: Duration,
     jitter: Jitter,
     packet: u64,
@@ -101,6 +106,8 @@ struct Rare {
 
 /// No packet waits.
 const NEVER: u64 = u64::MAX;
+/// No window has this number as long as ports are listed.
+const UNLISTED: u32 = u32::MAX;
 
 impl Port {
     /// A port with an empty queue, towards node `peer`.
@@ -117,12 +124,13 @@ impl Port {
             waiting: 0,
             plain: true,
             inspects_passing: queue.inspects_passing(),
-            jittery: false,
+            boxed: false,
             particular: false,
             waited: 0,
             queued: 0,
             max_bytes: 0,
             max_packets: 0,
+            listed: UNLISTED,
             trimmed: 0,
             rate,
             rare: Box::default(),
@@ -151,7 +159,7 @@ impl Port {
     /// When a transmission starts that could start at `start`. The tap is told.
     #[cold]
     fn start_of(&mut self, hot: &Hot, id: PacketId, start: u64) -> u64 {
-        let at = if self.jittery { start + self.pause() } else { start };
+        let at = if self.is_jittery() { start + self.pause() } else { start };
         let arrival = at + self.transmit_time(hot.size) + self.delay;
         if let Some(tap) = &mut self.rare.tap {
             tap.note(Noted::Started { id, hot: *hot, at, arrival });
@@ -177,7 +185,11 @@ impl Port {
 
     fn update_flags(&mut self) {
         self.plain = !self.rare.down && self.rare.tap.is_none();
-        self.particular = self.jittery || self.rare.tap.is_some();
+        self.particular = self.is_jittery() || self.rare.tap.is_some();
+    }
+
+    fn is_jittery(&self) -> bool {
+        self.rare.pause > Duration::ZERO
     }
 
     /// Node at the far end.
@@ -236,15 +248,23 @@ impl Port {
     /// Puts a packet on the wire at `start`. The link's event is scheduled if this is the only packet in flight.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "each transmission of each packet")]
-    fn start(&mut self, entity: Entity, hots: &mut [Hot], wheel: &mut Wheel, id: PacketId, start: u64) {
+    fn start(&mut self, entity: Entity, hots: &mut [Hot], pending: &mut Pending, id: PacketId, start: u64) {
         let start = if self.particular { self.start_of(&hots[id as usize], id, start) } else { start };
         let size = hots[id as usize].size;
         self.packets += 1;
         self.bytes += u64::from(size);
         self.busy_until = start + self.transmit_time(size);
-        let arrival = self.busy_until + self.delay;
+        let time = self.busy_until + self.delay;
+        if !(self.boxed && pending.boxes.put(self.peer, Arrival { time, link: entity, packet: id })) {
+            self.put_on_wire(entity, hots, pending, id, time);
+        }
+    }
+
+    /// A packet is on the wire that will arrive after all others there. The link's event is scheduled if it is the only one.
+    #[inline]
+    pub fn put_on_wire(&mut self, entity: Entity, hots: &mut [Hot], pending: &mut Pending, id: PacketId, arrival: u64) {
         if self.in_flight.is_empty() {
-            wheel.schedule(entity, arrival);
+            pending.wheel.schedule(entity, arrival);
         } else {
             hots[self.in_flight.last() as usize].at = arrival;
         }
@@ -253,10 +273,11 @@ impl Port {
 
     /// When all packets that it has will have left, if none came meanwhile; with jitter, at the latest.
     #[inline]
-    pub fn idle_at(&mut self, entity: Entity, hots: &mut [Hot], wheel: &mut Wheel, now: u64) -> u64 {
-        if self.jittery || self.ps_per_byte == 0 {
+    pub fn idle_at(&mut self, entity: Entity, hots: &mut [Hot], pending: &mut Pending, now: u64) -> u64 {
+        let jittery = self.particular && self.is_jittery();
+        if jittery || self.ps_per_byte == 0 {
             // Catch up first, so that jitter and rounding don't depend on who looks.
-            self.catch_up(entity, hots, wheel, now);
+            self.catch_up(entity, hots, pending, now);
         }
         if self.waiting == 0 {
             return self.busy_until;
@@ -266,7 +287,7 @@ impl Port {
             0 => self.rate.transmit_time(bytes).ps(),
             each => bytes.saturating_mul(u64::from(each)),
         };
-        if self.jittery {
+ if jittery {
             time = time.saturating_add(self.rare.pause.ps().saturating_mul(u64::from(self.waiting)));
         }
         self.busy_until.saturating_add(time)
@@ -275,15 +296,15 @@ impl Port {
     /// Starts all transmissions that were due by `now`: before the port is looked at or changed. A transmission due exactly
     /// now starts before a packet that arrives exactly now is looked at.
     #[inline]
-    pub fn catch_up(&mut self, entity: Entity, hots: &mut [Hot], wheel: &mut Wheel, now: u64) {
+    pub fn catch_up(&mut self, entity: Entity, hots: &mut [Hot], pending: &mut Pending, now: u64) {
         // Mostly none is due: that takes one comparison, where it is asked.
         if self.next_start <= now {
-            self.start_due(entity, hots, wheel, now);
+            self.start_due(entity, hots, pending, now);
         }
     }
 
     #[inline(never)]
-    fn start_due(&mut self, entity: Entity, hots: &mut [Hot], wheel: &mut Wheel, now: u64) {
+    fn start_due(&mut self, entity: Entity, hots: &mut [Hot], pending: &mut Pending, now: u64) {
         while self.next_start <= now {
             let id = self.queue.dequeue(hots);
             self.waiting -= 1;
@@ -291,7 +312,7 @@ impl Port {
             let start = self.busy_until;
             self.queued -= u64::from(hot.size);
             self.waited += u128::from(start - hot.at) * u128::from(hot.size);
-            self.start(entity, hots, wheel, id, start);
+            self.start(entity, hots, pending, id, start);
             self.next_start = if self.waiting > 0 { self.busy_until } else { NEVER };
         }
     }
@@ -302,14 +323,14 @@ impl Port {
         &mut self,
         entity: Entity,
         hots: &mut [Hot],
-        wheel: &mut Wheel,
+        pending: &mut Pending,
         id: PacketId,
         now: u64,
     ) -> Option<Enqueued> {
         if !self.plain {
-            return Some(self.send_otherwise(entity, hots, wheel, id, now));
+            return Some(self.send_otherwise(entity, hots, pending, id, now));
         }
-        let outcome = self.offer(entity, hots, wheel, id, now);
+        let outcome = self.offer(entity, hots, pending, id, now);
         (!outcome.is_queued()).then_some(outcome)
     }
 
@@ -319,7 +340,7 @@ impl Port {
         &mut self,
         entity: Entity,
         hots: &mut [Hot],
-        wheel: &mut Wheel,
+        pending: &mut Pending,
         id: PacketId,
         now: u64,
     ) -> Enqueued {
@@ -331,14 +352,14 @@ impl Port {
             self.queue.lost(&hots[id as usize], false);
             return Enqueued::rejected(id);
         }
-        self.offer(entity, hots, wheel, id, now)
+        self.offer(entity, hots, pending, id, now)
     }
 
     /// A packet comes to the queue, or passes it.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "each hop of each packet; captures call it, too")]
-    fn offer(&mut self, entity: Entity, hots: &mut [Hot], wheel: &mut Wheel, id: PacketId, now: u64) -> Enqueued {
-        self.catch_up(entity, hots, wheel, now);
+    fn offer(&mut self, entity: Entity, hots: &mut [Hot], pending: &mut Pending, id: PacketId, now: u64) -> Enqueued {
+        self.catch_up(entity, hots, pending, now);
         if self.busy_until <= now {
             let passing = if self.inspects_passing {
                 hots[id as usize].at = now;
@@ -356,7 +377,7 @@ impl Port {
             if marked {
                 self.rare.marked += 1;
             }
-            self.start(entity, hots, wheel, id, now);
+            self.start(entity, hots, pending, id, now);
             return Enqueued { marked, ..Enqueued::QUEUED };
         }
         hots[id as usize].at = now;
@@ -377,16 +398,68 @@ impl Port {
 
     /// The link's event: the first packet in flight arrives now. Schedules the next arrival.
     #[inline]
-    pub fn arrive(&mut self, entity: Entity, hots: &mut [Hot], wheel: &mut Wheel, now: u64) -> PacketId {
-        let id = self.in_flight.head();
+    pub fn arrive(&mut self, entity: Entity, hots: &mut [Hot], pending: &mut Pending, now: u64) -> PacketId {
         // Whatever waits began to be sent at the latest when this packet's last bit left, a propagation delay ago, so
         // after catching up the wire is empty only if the queue is.
-        self.catch_up(entity, hots, wheel, now);
-        self.in_flight.pop(hots);
+        self.catch_up(entity, hots, pending, now);
+        self.take_arrival(entity, hots, pending)
+    }
+
+    /// The link's event, where the port is [listed](Self::list) when it has something to send: the same, but it does not catch up.
+    #[inline]
+    pub fn take_arrival(&mut self, entity: Entity, hots: &mut [Hot], pending: &mut Pending) -> PacketId {
+        let id = self.in_flight.pop(hots);
         if !self.in_flight.is_empty() {
-            wheel.schedule(entity, hots[id as usize].at);
+            pending.wheel.schedule(entity, hots[id as usize].at);
         }
         id
+    }
+
+    /// From now on what it sends goes into boxes at the far end, or on the wire.
+    pub fn set_boxed(&mut self, boxed: bool) {
+        (self.boxed, self.listed) = (boxed, UNLISTED);
+    }
+
+    /// If packets wait, the port is listed among those that are to [catch up](Self::catch_up) in the window in which it sends the
+    /// next: its own event does not tell when that is due.
+    #[inline]
+    pub fn list(&mut self, entity: Entity, pending: &mut Pending) {
+        if self.waiting > 0 {
+            self.listed = pending.boxes.list(entity, self.next_start, self.listed);
+        }
+    }
+
+    /// It was listed for a window, whose end it has come to, but for a moment: sends what was due in it.
+    #[inline]
+    pub fn come_up(&mut self, entity: Entity, hots: &mut [Hot], pending: &mut Pending, now: u64) {
+        // It may have been listed anew since.
+        if self.listed == pending.boxes.window() {
+            self.listed = UNLISTED;
+            self.catch_up(entity, hots, pending, now);
+            self.list(entity, pending);
+        }
+    }
+
+    /// More is on the wire, in any order: (arrival, packet).
+    pub fn add_to_wire(
+        &mut self,
+        entity: Entity,
+        hots: &mut [Hot],
+        pending: &mut Pending,
+        arrivals: impl IntoIterator<Item = (u64, PacketId)>,
+    ) {
+        let mut all: Vec<_> = arrivals.into_iter().collect();
+        if let Some((mut wire, mut arrival)) = self.take_wire(entity, pending) {
+            while !wire.is_empty() {
+                let id = wire.pop(hots);
+                all.push((arrival, id));
+                arrival = hots[id as usize].at;
+            }
+        }
+        all.sort_unstable();
+        for (arrival, id) in all {
+            self.put_on_wire(entity, hots, pending, id, arrival);
+        }
     }
 
     /// When the next transmission of a packet that waits is due; the end of time if none waits.
@@ -398,25 +471,15 @@ impl Port {
     /// The far end is simulated elsewhere: takes what is on the wire, and when the first of these packets arrives there. Call
     /// [`Port::catch_up`] first.
     #[inline]
-    pub fn take_wire(&mut self, entity: Entity, wheel: &mut Wheel) -> Option<(Fifo, u64)> {
+    pub fn take_wire(&mut self, entity: Entity, pending: &mut Pending) -> Option<(Fifo, u64)> {
         if self.in_flight.is_empty() {
             return None;
         }
-        let arrival = wheel.due(entity);
+        let arrival = pending.wheel.due(entity);
         debug_assert!(arrival.is_some(), "what is on a wire is due");
         let arrival = arrival?;
-        wheel.cancel(entity);
+        pending.wheel.cancel(entity);
         Some((std::mem::replace(&mut self.in_flight, Fifo::EMPTY), arrival))
-    }
-
-    /// The near end is simulated elsewhere: a packet is on the wire that will arrive after all others.
-    pub fn take_over(&mut self, entity: Entity, hots: &mut [Hot], wheel: &mut Wheel, id: PacketId, arrival: u64) {
-        if self.in_flight.is_empty() {
-            wheel.schedule(entity, arrival);
-        } else {
-            hots[self.in_flight.last() as usize].at = arrival;
-        }
-        self.in_flight.push(hots, id);
     }
 
     /// All its packets, those on the wire included, get other handles.
@@ -441,7 +504,6 @@ impl Port {
         let whole = exact.is_multiple_of(rate.bps()).then(|| exact / rate.bps());
         self.ps_per_byte = whole.and_then(|ps| u32::try_from(ps).ok()).unwrap_or(0);
         self.rare.pause = self.rare.jitter.longest(rate.transmit_time(self.rare.packet));
-        self.jittery = self.rare.pause > Duration::ZERO;
         self.update_flags();
     }
 
@@ -458,9 +520,9 @@ impl Port {
     }
 
     /// Cuts the link: what waits and what is in flight is lost and returned to the caller.
-    pub fn cut(&mut self, entity: Entity, hots: &mut [Hot], wheel: &mut Wheel, now: u64) -> Vec<PacketId> {
-        self.catch_up(entity, hots, wheel, now);
-        wheel.cancel(entity);
+    pub fn cut(&mut self, entity: Entity, hots: &mut [Hot], pending: &mut Pending, now: u64) -> Vec<PacketId> {
+        self.catch_up(entity, hots, pending, now);
+        pending.wheel.cancel(entity);
         self.rare.down = true;
         self.update_flags();
         let mut lost = Vec::new();
@@ -495,6 +557,7 @@ mod tests {
     use super::super::queue::{Limit, drop_tail::DropTail, nic::Nic};
     use super::*;
     use crate::engine::arena::Arena;
+    use crate::engine::wheel::Wheel;
 
     fn port(queue: Queue) -> Port {
         Port::new(Rate::from_gbps(1), Duration::from_us(10), 0, queue)
@@ -502,20 +565,20 @@ mod tests {
 
     #[test]
     fn packets_arrive_back_to_back_with_one_event_pending() {
-        let (mut arena, mut wheel) = (Arena::new(), Wheel::new(22_000_000, 1, 0));
+        let (mut arena, mut pending) = (Arena::new(), Pending::new(Wheel::new(22_000_000, 1, 0)));
         let mut port = port(Queue::Nic(Nic::new()));
         for label in 0..50 {
             let id = insert(&mut arena, data(0), label);
-            port.send(0, arena.hots(), &mut wheel, id, 0);
-            assert_eq!(wheel.len(), 1);
+            port.send(0, arena.hots(), &mut pending, id, 0);
+            assert_eq!(pending.wheel.len(), 1);
         }
         for n in 0..50 {
-            let (now, _) = wheel.pop().expect("an arrival is pending");
+            let (now, _) = pending.wheel.pop().expect("an arrival is pending");
             assert_eq!(now, (n + 1) * 12_000_000 + 10_000_000);
-            let id = port.arrive(0, arena.hots(), &mut wheel, now);
+            let id = port.arrive(0, arena.hots(), &mut pending, now);
             assert_eq!(*arena.header(id), n as u32);
         }
-        assert!(wheel.is_empty());
+        assert!(pending.is_empty());
         assert_eq!(port.counters().busy_ps, 50 * 12_000_000);
         // The n-th packet waited 12 us for each one before it.
         assert_eq!(port.counters().waited, (0..50).map(|n| n * 12_000_000 * 1500).sum());
@@ -523,18 +586,18 @@ mod tests {
 
     #[test]
     fn an_urgent_packet_overtakes_only_what_has_not_started() {
-        let (mut arena, mut wheel) = (Arena::new(), Wheel::new(22_000_000, 1, 0));
+        let (mut arena, mut pending) = (Arena::new(), Pending::new(Wheel::new(22_000_000, 1, 0)));
         let mut port = port(Queue::Nic(Nic::new()));
         for label in 0..3 {
             let id = insert(&mut arena, data(3), label);
-            port.send(0, arena.hots(), &mut wheel, id, 0);
+            port.send(0, arena.hots(), &mut pending, id, 0);
         }
         // At 12 us packet 1 starts, although no event told the port; the urgent one comes after it.
         let urgent = insert(&mut arena, data(0), 9);
-        port.send(0, arena.hots(), &mut wheel, urgent, 12_000_000);
+        port.send(0, arena.hots(), &mut pending, urgent, 12_000_000);
         let mut order = Vec::new();
-        while let Some((now, _)) = wheel.pop() {
-            let id = port.arrive(0, arena.hots(), &mut wheel, now);
+        while let Some((now, _)) = pending.wheel.pop() {
+            let id = port.arrive(0, arena.hots(), &mut pending, now);
             order.push(*arena.header(id));
         }
         assert_eq!(order, [0, 1, 9, 2]);
@@ -543,15 +606,15 @@ mod tests {
     /// Packets that wait for hours: their bytes times their picoseconds do not fit into 64 bits.
     #[test]
     fn hours_of_waiting_are_counted() {
-        let (mut arena, mut wheel) = (Arena::new(), Wheel::new(22_000_000, 1, 0));
+        let (mut arena, mut pending) = (Arena::new(), Pending::new(Wheel::new(22_000_000, 1, 0)));
         let mut port = Port::new(Rate(1), Duration::from_us(10), 0, Queue::Nic(Nic::new()));
         for label in 0..3 {
             let id = insert(&mut arena, data(0), label);
-            port.send(0, arena.hots(), &mut wheel, id, 0);
+            port.send(0, arena.hots(), &mut pending, id, 0);
         }
         for _ in 0..3 {
-            let (now, _) = wheel.pop().expect("an arrival is pending");
-            port.arrive(0, arena.hots(), &mut wheel, now);
+            let (now, _) = pending.wheel.pop().expect("an arrival is pending");
+            port.arrive(0, arena.hots(), &mut pending, now);
         }
         // 12000 bits at a bit each second: one waits for one packet before it, the other for two.
         assert_eq!(port.counters().waited, 3 * 12_000 * 1_000_000_000_000 * 1500);
@@ -560,19 +623,19 @@ mod tests {
     #[test]
     fn jitter_is_a_pause_before_each_packet_and_keeps_their_order() {
         for jitter in [Jitter::Time(Duration::from_us(30)), Jitter::Packets(2.5)] {
-            let (mut arena, mut wheel) = (Arena::new(), Wheel::new(22_000_000, 1, 0));
+            let (mut arena, mut pending) = (Arena::new(), Pending::new(Wheel::new(22_000_000, 1, 0)));
             let mut port = port(Queue::Nic(Nic::new())).with_jitter(jitter, 1500, 7);
             let mut pauses = Vec::new();
             for burst in 0..200 {
                 let now = burst * 1_000_000_000;
                 for label in 0..3 {
                     let id = insert(&mut arena, data(0), label);
-                    port.send(0, arena.hots(), &mut wheel, id, now);
+                    port.send(0, arena.hots(), &mut pending, id, now);
                 }
                 let arrivals: Vec<u64> = (0..3)
                     .map(|label| {
-                        let (now, _) = wheel.pop().expect("an arrival is pending");
-                        let id = port.arrive(0, arena.hots(), &mut wheel, now);
+                        let (now, _) = pending.wheel.pop().expect("an arrival is pending");
+                        let id = port.arrive(0, arena.hots(), &mut pending, now);
                         assert_eq!(*arena.header(id), label, "in order");
                         arena.remove(id);
                         now
@@ -596,46 +659,46 @@ mod tests {
     fn when_it_is_idle_does_not_depend_on_when_it_was_looked_at() {
         // At 7 Gbps each transmission is rounded up to a picosecond.
         let idle_at = |look: bool| {
-            let (mut arena, mut wheel) = (Arena::new(), Wheel::new(22_000_000, 1, 0));
+            let (mut arena, mut pending) = (Arena::new(), Pending::new(Wheel::new(22_000_000, 1, 0)));
             let mut port = Port::new(Rate::from_gbps(7), Duration::from_us(10), 0, Queue::Nic(Nic::new()));
             for label in 0..20 {
                 let id = insert(&mut arena, data(0), label);
-                port.send(0, arena.hots(), &mut wheel, id, 0);
+                port.send(0, arena.hots(), &mut pending, id, 0);
             }
             if look {
-                port.catch_up(0, arena.hots(), &mut wheel, 9_000_000);
+                port.catch_up(0, arena.hots(), &mut pending, 9_000_000);
             }
-            port.idle_at(0, arena.hots(), &mut wheel, 9_500_000)
+            port.idle_at(0, arena.hots(), &mut pending, 9_500_000)
         };
         assert_eq!(idle_at(false), idle_at(true));
     }
 
     #[test]
     fn a_very_slow_link_is_idle_very_late() {
-        let (mut arena, mut wheel) = (Arena::new(), Wheel::new(22_000_000, 1, 0));
+        let (mut arena, mut pending) = (Arena::new(), Pending::new(Wheel::new(22_000_000, 1, 0)));
         let mut port = Port::new(Rate(1), Duration::from_us(10), 0, Queue::Nic(Nic::new()));
         for label in 0..2000 {
             let id = insert(&mut arena, data(0), label);
-            port.send(0, arena.hots(), &mut wheel, id, 0);
+            port.send(0, arena.hots(), &mut pending, id, 0);
         }
-        assert_eq!(port.idle_at(0, arena.hots(), &mut wheel, 1), u64::MAX);
+        assert_eq!(port.idle_at(0, arena.hots(), &mut pending, 1), u64::MAX);
     }
 
     #[test]
     fn a_cut_link_loses_everything() {
-        let (mut arena, mut wheel) = (Arena::new(), Wheel::new(22_000_000, 1, 0));
+        let (mut arena, mut pending) = (Arena::new(), Pending::new(Wheel::new(22_000_000, 1, 0)));
         let mut port = port(Queue::DropTail(DropTail::new(Limit::Packets(10))));
         for label in 0..5 {
             let id = insert(&mut arena, data(0), label);
-            port.send(0, arena.hots(), &mut wheel, id, 0);
+            port.send(0, arena.hots(), &mut pending, id, 0);
         }
-        let lost = port.cut(0, arena.hots(), &mut wheel, 15_000_000);
+        let lost = port.cut(0, arena.hots(), &mut pending, 15_000_000);
         assert_eq!(lost.len(), 5);
-        assert!(wheel.is_empty());
+        assert!(pending.is_empty());
         let id = insert(&mut arena, data(0), 6);
-        assert_eq!(port.send(0, arena.hots(), &mut wheel, id, 16_000_000), Some(Enqueued::rejected(id)));
+        assert_eq!(port.send(0, arena.hots(), &mut pending, id, 16_000_000), Some(Enqueued::rejected(id)));
         port.restore(20_000_000);
-        assert_eq!(port.send(0, arena.hots(), &mut wheel, id, 20_000_000), None);
-        assert_eq!(wheel.pop().map(|e| e.0), Some(42_000_000));
+        assert_eq!(port.send(0, arena.hots(), &mut pending, id, 20_000_000), None);
+        assert_eq!(pending.wheel.pop().map(|e| e.0), Some(42_000_000));
     }
 }

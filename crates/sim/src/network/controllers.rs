@@ -66,7 +66,7 @@ impl Controllers {
     /// Schedules the first decisions, a period from now.
     pub(super) fn start(&self, engine: &mut Engine) {
         for (i, running) in (0..).zip(&self.running) {
-            engine.wheel.schedule(engine.entities.controllers + EACH * i, running.period);
+            engine.pending.wheel.schedule(engine.entities.controllers + EACH * i, running.period);
         }
     }
 
@@ -119,9 +119,9 @@ impl Controllers {
             }
             let next = engine.now + running.period;
             if self.admission.waiting() > 0 && running.controller.waits() {
-                engine.wheel.schedule(entity, next);
+                engine.pending.wheel.schedule(entity, next);
             } else {
-                self.periodic.again(&mut engine.wheel, entity, next);
+                self.periodic.again(&mut engine.pending, entity, next);
             }
         }
         while let Some(&(_, action)) = running.decided.front().filter(|(due, _)| *due <= engine.now) {
@@ -135,18 +135,18 @@ impl Controllers {
             }
         }
         if let Some(&(due, _)) = running.decided.front()
-            && engine.wheel.due(effect).is_none()
+            && engine.pending.wheel.due(effect).is_none()
         {
-            engine.wheel.schedule(effect, due);
+            engine.pending.wheel.schedule(effect, due);
         }
     }
 
     /// Goes on deciding, at whole periods, after a time in which nothing could happen.
     pub(super) fn wake(&self, engine: &mut Engine) {
         for (entity, running) in (engine.entities.controllers..).step_by(EACH as usize).zip(&self.running) {
-            if engine.wheel.due(entity).is_none() {
+            if engine.pending.wheel.due(entity).is_none() {
                 let next = (engine.now / running.period + 1).saturating_mul(running.period);
-                engine.wheel.schedule(entity, next);
+                engine.pending.wheel.schedule(entity, next);
             }
         }
     }

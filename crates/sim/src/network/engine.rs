@@ -1,6 +1,7 @@
 //! Time, events and packets of a run, and its fingerprint. Knows what entities there are, not what they do.
 
 use crate::engine::arena::Arena;
+use crate::engine::pending::Pending;
 use crate::engine::wheel::{Entity, Wheel};
 use crate::host::EndpointId;
 use crate::host::stack::Header;
@@ -54,11 +55,27 @@ impl Entities {
     }
 }
 
+/// When something happens, and what decides among things at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Moment {
+    /// Picoseconds.
+    pub(super) time: u64,
+    tie: u32,
+    entity: Entity,
+}
+
+impl Moment {
+    /// Before everything that happens at a time.
+    pub(super) fn of(time: u64) -> Self {
+        Self { time, tie: 0, entity: 0 }
+    }
+}
+
 /// What every part of a run moves on.
 pub(super) struct Engine {
     /// Picoseconds.
     pub(super) now: u64,
-    pub(super) wheel: Wheel,
+    pub(super) pending: Pending,
     pub(super) packets: Arena<Header>,
     pub(super) entities: Entities,
     memory_limit: Bytes,
@@ -66,6 +83,8 @@ pub(super) struct Engine {
     events: u64,
     /// Packets that are in parts of the run.
     away: u32,
+    /// While hosts are ahead of switches: the entity whose event is handled.
+    ahead: Option<Entity>,
 }
 
 impl Engine {
@@ -74,13 +93,14 @@ impl Engine {
     pub(super) fn new(entities: Entities, horizon: u64, ties: u64, memory_limit: u64) -> Self {
         Self {
             now: 0,
-            wheel: Wheel::new(horizon, entities.timers as usize, ties),
+            pending: Pending::new(Wheel::new(horizon, entities.timers as usize, ties)),
             packets: Arena::with_limit(memory_limit),
             entities,
             memory_limit: Bytes(memory_limit),
             fingerprint: 0x616e_6162_7261_6e63,
             events: 0,
             away: 0,
+            ahead: None,
         }
     }
 
@@ -89,21 +109,22 @@ impl Engine {
     pub(super) fn like(&self) -> Self {
         Self {
             now: self.now,
-            wheel: self.wheel.like(self.now),
+            pending: Pending::new(self.pending.wheel.like(self.now)),
             packets: self.packets.like(),
             entities: self.entities,
             memory_limit: self.memory_limit,
             fingerprint: 0,
             events: 0,
             away: 0,
+            ahead: None,
         }
     }
 
     /// Becomes [like](Self::like) another one.
     pub(super) fn restart(&mut self, other: &Self) {
         self.now = other.now;
-        self.wheel.drain(other.now);
-        self.wheel.grow(other.wheel.entities());
+        self.pending.wheel.drain(other.now);
+        self.pending.wheel.grow(other.pending.wheel.entities());
         self.packets = other.packets.like();
         (self.fingerprint, self.events) = (0, 0);
     }
@@ -136,20 +157,38 @@ impl Engine {
         self.events += 1;
     }
 
+    /// An event of an entity, in the order of all events.
+    #[inline]
+    pub(super) fn moment(&self, time: u64, entity: Entity) -> Moment {
+        Moment { time, tie: self.pending.wheel.tie(time, entity), entity }
+    }
+
+    /// In a window hosts come first: the event of this entity is handled while switches are still where the window began.
+    /// `None`: switches and hosts are at the same time.
+    #[inline]
+    pub(super) fn set_ahead(&mut self, entity: Option<Entity>) {
+        self.ahead = entity;
+    }
+
+    /// The moment of the event that is being handled while switches are still where the window began.
+    pub(super) fn ahead_of_switches(&self) -> Option<Moment> {
+        self.ahead.map(|entity| self.moment(self.now, entity))
+    }
+
     /// Schedules an entity's event at a time, or leaves it where it is if it is due before.
     #[inline]
     pub(super) fn wake(&mut self, entity: Entity, when: Time) {
         let when = when.ps().max(self.now);
-        match self.wheel.due(entity) {
-            None => self.wheel.schedule(entity, when),
-            Some(due) if due > when => self.wheel.reschedule(entity, when),
+        match self.pending.wheel.due(entity) {
+            None => self.pending.wheel.schedule(entity, when),
+            Some(due) if due > when => self.pending.wheel.reschedule(entity, when),
             Some(_) => {}
         }
     }
 
     /// An endpoint is new: room for its timer.
     pub(super) fn add_timer(&mut self, endpoint: EndpointId) {
-        self.wheel.grow(self.entities.timer(endpoint) as usize + 1);
+        self.pending.wheel.grow(self.entities.timer(endpoint) as usize + 1);
     }
 
     /// If the packets need more memory than they may take: a message.
@@ -162,21 +201,29 @@ impl Engine {
     /// Adds an event of an entity, now, to the fingerprint.
     #[inline]
     pub(super) fn trace_event(&mut self, entity: Entity) {
-        self.trace(u64::from(entity));
+        self.trace(self.now, u64::from(entity));
+    }
+
+    /// The event of a link: a packet has arrived at a switch at a time in the current window.
+    #[inline]
+    pub(super) fn trace_arrival(&mut self, time: u64, link: Entity) {
+        self.now = self.now.max(time);
+        self.events += 1;
+        self.trace(time, u64::from(link));
     }
 
     /// Adds a packet of so many bytes that an endpoint gets now to the fingerprint.
     #[inline]
     pub(super) fn trace_delivery(&mut self, endpoint: EndpointId, size: u16) {
         // No entity has such a number.
-        self.trace(u64::from(endpoint) << 32 | 1 << 31 | u64::from(size));
+        self.trace(self.now, u64::from(endpoint) << 32 | 1 << 31 | u64::from(size));
     }
 
-    /// Adds what happens now to the fingerprint. It is a sum, so that parts of a run that are simulated side by side can add up
+    /// Adds what happens at a time to the fingerprint. It is a sum, so that parts of a run that are simulated side by side can add up
     /// theirs: the order of events is in their times, and at the same time a function of their entities.
     #[inline]
-    fn trace(&mut self, what: u64) {
-        let product = u128::from(self.now ^ 0x9e37_79b9_7f4a_7c15) * u128::from(what ^ 0xbf58_476d_1ce4_e5b9);
+    fn trace(&mut self, time: u64, what: u64) {
+        let product = u128::from(time ^ 0x9e37_79b9_7f4a_7c15) * u128::from(what ^ 0xbf58_476d_1ce4_e5b9);
         self.fingerprint = self.fingerprint.wrapping_add(product as u64 ^ (product >> 64) as u64);
     }
 

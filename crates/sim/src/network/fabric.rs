@@ -3,7 +3,7 @@
 //! It knows destinations and not what they are for. What is beyond it is told in three words: what becomes of packets to
 //! the [`Ledger`], who is to have a header back by [`Senders`], and what has reached its host by [`Fabric::arrive`].
 
-use super::engine::Engine;
+use super::engine::{Engine, Moment};
 use super::ledger::Ledger;
 use super::setup::Setup;
 use crate::capture::Captures;
@@ -12,7 +12,7 @@ use crate::engine::arena::{Hot, NO_PACKET, PacketId, flag};
 use crate::fabric::graph::{Graph, NodeId, PortId};
 use crate::fabric::multicast::MulticastGroup;
 use crate::fabric::port::Port;
-use crate::fabric::queue::{Enqueued, Queue, fair::Fair, nic::Nic, relay::Relay, watched::Watched};
+use crate::fabric::queue::{Discipline as _, Enqueued, Queue, fair::Fair, nic::Nic, relay::Relay, watched::Watched};
 use crate::fabric::routing::{Hop, Routes, Schemes};
 use crate::host::{EndpointId, Remote};
 use crate::random::{self, Stream};
@@ -27,9 +27,11 @@ mod ideal;
 mod part;
 #[cfg(test)]
 mod tests;
+mod windowed;
 
 pub(super) use ideal::Manner;
 pub(super) use part::Message;
+pub(super) use windowed::Bench;
 
 /// Knows who sends: packets say where they go, not where they come from.
 pub(super) trait Senders {
@@ -61,10 +63,15 @@ pub(super) struct Fabric {
     multicast: Vec<Option<Arc<Multicast>>>,
     /// When a packet of each group was last looked at, in picoseconds.
     multicast_used: Vec<u64>,
+    /// Groups that hosts have ended in this window, and when.
+    ended: Vec<(u32, Moment)>,
+    /// Where copies of a packet go, while they are made.
+    branches: Vec<(PortId, PacketId)>,
     multicast_trees: u32,
     /// Hosts have several links and choose among them as switches do.
     multi_homed: bool,
     return_to_sender: bool,
+    packet_bytes: u64,
     trim_multicast: bool,
     /// What is captured, if anything is.
     captures: Option<Box<Captures>>,
@@ -109,9 +116,12 @@ impl Fabric {
             links_up: vec![true; graph.links.len()],
             multicast: Vec::new(),
             multicast_used: Vec::new(),
+            ended: Vec::new(),
+            branches: Vec::new(),
             multicast_trees: setup.routing.multicast_trees,
             multi_homed: graph.multi_homed(),
             return_to_sender: setup.return_to_sender,
+            packet_bytes,
             trim_multicast: setup.trim_multicast,
             captures: None,
             changes: 0,
@@ -141,7 +151,7 @@ impl Fabric {
     /// A port with all that it has done by now.
     pub(super) fn port(&mut self, engine: &mut Engine, port: PortId) -> &Port {
         let p = &mut self.ports[port as usize];
-        p.catch_up(port, engine.packets.hots(), &mut engine.wheel, engine.now);
+        p.catch_up(port, engine.packets.hots(), &mut engine.pending, engine.now);
         p
     }
 
@@ -160,13 +170,28 @@ impl Fabric {
     /// When a port will have sent all that waits for it.
     #[inline]
     pub(super) fn idle_at(&mut self, engine: &mut Engine, port: PortId) -> u64 {
-        self.ports[port as usize].idle_at(port, engine.packets.hots(), &mut engine.wheel, engine.now)
+        self.ports[port as usize].idle_at(port, engine.packets.hots(), &mut engine.pending, engine.now)
     }
 
     /// Whether switches that trim cut multicast packets as well.
     #[inline]
     pub(super) fn trims_multicast(&self) -> bool {
         self.trim_multicast
+    }
+
+    /// Whether switches send headers back to their senders.
+    pub(super) fn returns_to_sender(&self) -> bool {
+        self.return_to_sender
+    }
+
+    /// Bytes of a full packet.
+    pub(super) fn packet_bytes(&self) -> u64 {
+        self.packet_bytes
+    }
+
+    /// Whether ports share a memory.
+    pub(super) fn shares_any_memory(&self) -> bool {
+        self.ports.iter().any(|port| port.queue().memory().is_some())
     }
 
     /// Trees of each multicast group.
@@ -200,7 +225,11 @@ impl Fabric {
     ) -> Option<PacketId> {
         let p = &mut self.ports[port as usize];
         let node = p.peer();
-        let id = p.arrive(port, engine.packets.hots(), &mut engine.wheel, engine.now);
+        let id = if engine.pending.boxes.in_use() {
+            p.take_arrival(port, engine.packets.hots(), &mut engine.pending)
+        } else {
+            p.arrive(port, engine.packets.hots(), &mut engine.pending, engine.now)
+        };
         if node >= self.graph.hosts {
             self.forward(engine, ledger, senders, node, id);
             None
@@ -263,9 +292,32 @@ impl Fabric {
         node: NodeId,
         id: PacketId,
     ) {
-        let index = engine.packets.hot(id).destination as usize;
-        let Some(group) = self.multicast[index].take() else { return drop_packet(engine, ledger, id) };
-        self.multicast_used[index] = engine.now;
+        let mut copies = std::mem::take(&mut self.branches);
+        self.copies(engine, ledger, node, id, Moment::of(engine.now), &mut copies);
+        for (port, copy) in copies.drain(..) {
+            self.send(engine, ledger, senders, port, copy);
+        }
+        self.branches = copies;
+    }
+
+    /// A multicast packet and its copies, one for every branch of the group's tree at a node. None, and it is dropped, if
+    /// there is no branch, or if the group had been removed at that moment.
+    fn copies(
+        &mut self,
+        engine: &mut Engine,
+        ledger: &mut Ledger,
+        node: NodeId,
+        id: PacketId,
+        at: Moment,
+        copies: &mut Vec<(PortId, PacketId)>,
+    ) {
+        let index = engine.packets.hot(id).destination;
+        let ended = self.ended.iter().any(|&(group, moment)| group == index && moment < at);
+        let Some(group) = self.multicast[index as usize].as_deref().filter(|_| !ended) else {
+            return drop_packet(engine, ledger, id);
+        };
+        let used = &mut self.multicast_used[index as usize];
+        *used = (*used).max(at.time);
         let tree = group.group.tree(engine.packets.hot(id).path);
         let branches = tree.of(node);
         for (n, &(_, port)) in branches.iter().enumerate() {
@@ -281,12 +333,11 @@ impl Fabric {
                 let at = group.receivers.partition_point(|r| r.0 < peer);
                 engine.packets.hot_mut(copy).address(peer, group.receivers[at].1);
             }
-            self.send(engine, ledger, senders, port, copy);
+            copies.push((port, copy));
         }
         if branches.is_empty() {
             drop_packet(engine, ledger, id);
         }
-        self.multicast[index] = Some(group);
     }
 
     /// A multicast packet has reached a host: passes it on if the host is in the middle of the tree, and gives what is for
@@ -330,9 +381,12 @@ impl Fabric {
         port: PortId,
         id: PacketId,
     ) {
-        let outcome = self.ports[port as usize].send(port, engine.packets.hots(), &mut engine.wheel, id, engine.now);
+        let outcome = self.ports[port as usize].send(port, engine.packets.hots(), &mut engine.pending, id, engine.now);
         if let Some(outcome) = outcome {
             self.on_outcome(engine, ledger, senders, port, outcome);
+        }
+        if engine.pending.boxes.in_use() {
+            self.ports[port as usize].list(port, &mut engine.pending);
         }
     }
 
@@ -378,9 +432,20 @@ impl Fabric {
         Some(self.install(old.source, old.hash, members))
     }
 
-    /// Nobody sends to a group any more.
-    pub(super) fn remove_group(&mut self, group: u32) {
-        self.multicast[group as usize] = None;
+    /// Nobody sends to a group any more. If hosts are ahead of switches, as they are in a [window](windowed), switches that
+    /// come to this `moment` still know it until then.
+    pub(super) fn remove_group(&mut self, group: u32, moment: Option<Moment>) {
+        match moment {
+            Some(moment) => self.ended.push((group, moment)),
+            None => self.multicast[group as usize] = None,
+        }
+    }
+
+    /// Switches have come to where hosts are.
+    fn remove_ended(&mut self) {
+        for (group, _) in self.ended.drain(..) {
+            self.multicast[group as usize] = None;
+        }
     }
 
     /// Trees from a source to these receivers over the links that work now.

@@ -233,8 +233,8 @@ impl Hosts {
     fn wake_pacer(&self, engine: &mut Engine, interface: u32) {
         if let Some(next) = self.interfaces.pulls[interface as usize].poll_timeout() {
             let pacer = engine.entities.pacer(interface);
-            if engine.wheel.due(pacer).is_none() {
-                engine.wheel.schedule(pacer, next.ps().max(engine.now));
+            if engine.pending.wheel.due(pacer).is_none() {
+                engine.pending.wheel.schedule(pacer, next.ps().max(engine.now));
             }
         }
     }

@@ -37,6 +37,7 @@ mod session_group;
 mod sessions;
 mod setup;
 mod window;
+mod windows;
 
 use crate::capture::{CapturePlan, CaptureRow, Files};
 use crate::control::Verdict;
@@ -69,6 +70,8 @@ use sessions::note_ideal_paths;
 pub use setup::{Sampling, Setup, Stop};
 use std::io;
 use std::ops::Add;
+pub use windows::Scheduling;
+use windows::Windows;
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,6 +113,10 @@ pub struct Network {
     time_limit: u64,
     /// In large fabrics.
     prefetcher: Option<Prefetcher>,
+    scheduling: Scheduling,
+    begun: bool,
+    /// While the run goes in windows.
+    windows: Option<Windows>,
 }
 
 impl Network {
@@ -137,6 +144,9 @@ impl Network {
             stop: setup.stop,
             time_limit: setup.time_limit.min(Time::LATEST).ps(),
             prefetcher: Prefetcher::new(ports),
+            scheduling: Scheduling::default(),
+            begun: false,
+            windows: None,
         };
         network.schedule_next_session();
         network.schedule_next_change();
@@ -182,46 +192,61 @@ impl Network {
     }
 
     fn handle(&mut self, events: u32) -> Option<Ending> {
+        if !self.begun {
+            self.begun = true;
+            self.enter_windows();
+        }
+        if let Some(mut windows) = self.windows.take() {
+            let ending = self.handle_in_windows(&mut windows, events);
+            self.windows = Some(windows);
+            return ending;
+        }
         for _ in 0..events {
-            if self.ledger.waits_for_nothing() && self.stop == Stop::Foreground {
+            if self.is_over() {
                 return Some(self.ending());
             }
             if let Some(prefetcher) = &mut self.prefetcher {
                 prefetcher.step(&mut self.engine, &self.fabric, &self.hosts, u64::MAX);
             }
-            let Some((now, entity)) = self.engine.wheel.pop() else {
+            let Some((now, entity)) = self.engine.pending.wheel.pop() else {
                 return Some(self.ending());
             };
             if now > self.time_limit {
-                self.engine.wheel.schedule(entity, now);
-                self.engine.now = self.time_limit;
-                return Some(match self.ledger.unfinished() {
-                    0 => Ending::Complete,
-                    _ => Ending::TimeLimit(self.why_late()),
-                });
+                self.engine.pending.wheel.schedule(entity, now);
+                return Some(self.at_time_limit());
             }
-            self.engine.begin_event(now);
-            // Looking at the network leaves no trace.
-            if entity == self.engine.entities.sampler {
-                self.monitor.sample(&mut self.engine, &mut self.fabric, &self.hosts, &self.ledger);
-                if self.too_many_samples().is_some() {
-                    return self.too_large();
-                }
-                continue;
+            let ending = self.handle_one(now, entity);
+            if ending.is_some() {
+                return ending;
             }
-            self.engine.trace_event(entity);
-            let Self { engine, fabric, hosts, ledger, .. } = self;
-            if at_node(engine, fabric, hosts, ledger, entity) {
-                continue;
+        }
+        None
+    }
+
+    /// Handles the event of an entity; says how the run ended if it did.
+    #[inline]
+    fn handle_one(&mut self, now: u64, entity: u32) -> Option<Ending> {
+        self.engine.begin_event(now);
+        // Looking at the network leaves no trace.
+        if entity == self.engine.entities.sampler {
+            self.monitor.sample(&mut self.engine, &mut self.fabric, &self.hosts, &self.ledger);
+            if self.too_many_samples().is_some() {
+                return self.too_large();
             }
-            self.dispatch(entity);
-            if self.engine.entities.is_controller(entity) {
-                if let Some(why) = self.controllers.refused() {
-                    return Some(Ending::Refused(why.to_owned()));
-                }
-                if self.too_many_samples().is_some() {
-                    return self.too_large();
-                }
+            return None;
+        }
+        self.engine.trace_event(entity);
+        let Self { engine, fabric, hosts, ledger, .. } = self;
+        if at_node(engine, fabric, hosts, ledger, entity) {
+            return None;
+        }
+        self.dispatch(entity);
+        if self.engine.entities.is_controller(entity) {
+            if let Some(why) = self.controllers.refused() {
+                return Some(Ending::Refused(why.to_owned()));
+            }
+            if self.too_many_samples().is_some() {
+                return self.too_large();
             }
         }
         None
@@ -390,7 +415,7 @@ impl Network {
 
     fn schedule_next_session(&mut self) {
         if let Some(next) = self.ledger.next() {
-            self.engine.wheel.schedule(self.engine.entities.next_session, next.start.ps());
+            self.engine.pending.wheel.schedule(self.engine.entities.next_session, next.start.ps());
         }
     }
 
@@ -416,7 +441,7 @@ impl Network {
 
     fn schedule_next_change(&mut self) {
         if let Some(next) = self.schedule.next_time() {
-            self.engine.wheel.schedule(self.engine.entities.next_change, next.ps());
+            self.engine.pending.wheel.schedule(self.engine.entities.next_change, next.ps());
         }
     }
 

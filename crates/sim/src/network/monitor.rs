@@ -64,7 +64,7 @@ impl Monitor {
     /// Schedules the first look, if it is to look at anything.
     pub(super) fn start(&self, engine: &mut Engine) {
         if let Some(next) = self.next(0) {
-            engine.wheel.schedule(engine.entities.sampler, next);
+            engine.pending.wheel.schedule(engine.entities.sampler, next);
         }
     }
 
@@ -79,7 +79,7 @@ impl Monitor {
     /// recorded at every look: idle time is passed over.
     fn next_of(&self, engine: &Engine) -> Option<u64> {
         let idle = self.sampling.windows.is_empty() && engine.packets_alive() == 0;
-        let until = if idle { engine.wheel.next_bound().min(Time::LATEST.ps()) } else { 0 };
+        let until = if idle { engine.pending.wheel.earliest().min(Time::LATEST.ps()) } else { 0 };
         let interval = self.sampling.interval.ps();
         let sample = (interval > 0).then(|| (engine.now.max(until.saturating_sub(1)) / interval + 1) * interval);
         sample.into_iter().chain(self.window.next(engine.now)).min()
@@ -97,9 +97,9 @@ impl Monitor {
     /// Goes on looking, at whole intervals, after a time in which nothing could happen.
     pub(super) fn wake(&self, engine: &mut Engine) {
         if let Some(next) = self.next(engine.now)
-            && engine.wheel.due(engine.entities.sampler).is_none()
+            && engine.pending.wheel.due(engine.entities.sampler).is_none()
         {
-            engine.wheel.schedule(engine.entities.sampler, next);
+            engine.pending.wheel.schedule(engine.entities.sampler, next);
         }
     }
 
@@ -122,7 +122,7 @@ impl Monitor {
             self.look(engine, fabric, hosts, ledger);
         }
         if let Some(next) = self.next_of(engine) {
-            self.periodic.again(&mut engine.wheel, engine.entities.sampler, next);
+            self.periodic.again(&mut engine.pending, engine.entities.sampler, next);
         }
     }
 

@@ -35,10 +35,10 @@ impl Prefetcher {
     /// Before each event; events from `limit` on do not come up.
     #[inline(never)]
     pub(super) fn step(&mut self, engine: &mut Engine, fabric: &Fabric, hosts: &Hosts, limit: u64) {
-        if engine.wheel.batch() == 0 {
-            engine.wheel.advance_before(limit);
+        if engine.pending.wheel.batch() == 0 {
+            engine.pending.wheel.advance_before(limit);
             for (step, ahead) in AHEAD.into_iter().enumerate() {
-                for n in 0..ahead.min(engine.wheel.batch()) {
+                for n in 0..ahead.min(engine.pending.wheel.batch()) {
                     self.ask(engine, fabric, hosts, step, n);
                 }
             }
@@ -58,7 +58,7 @@ impl Prefetcher {
                 engine.packets.prefetch(fabric.ports()[port as usize].next_waiting());
             }
         }
-        let Some(port) = engine.wheel.ahead(n).filter(|&entity: &Entity| entity < engine.entities.pacers) else {
+        let Some(port) = engine.pending.wheel.ahead(n).filter(|&entity: &Entity| entity < engine.entities.pacers) else {
             return;
         };
         match step {

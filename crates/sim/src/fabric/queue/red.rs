@@ -236,13 +236,14 @@ mod tests {
         use super::super::Queue;
         use crate::fabric::port::Port;
         let p = RedParameters { min: 0.001, max: 0.002, gentle: false, weight: 0.002, ..parameters() };
-        let (mut arena, mut wheel) = (Arena::new(), crate::engine::wheel::Wheel::new(22_000_000, 1, 0));
+        let wheel = crate::engine::wheel::Wheel::new(22_000_000, 1, 0);
+        let (mut arena, mut pending) = (Arena::new(), crate::engine::pending::Pending::new(wheel));
         let queue = Queue::Red(Box::new(Red { average: 29.99, ..Red::new(p, 7) }));
         let mut port =
             Port::new(anabranch_transport::Rate::from_gbps(1), anabranch_transport::Duration::ZERO, 0, queue);
         for n in 0..5 {
             let id = insert(&mut arena, data(0), n);
-            port.send(0, arena.hots(), &mut wheel, id, 100 * 12_000_000 + u64::from(n));
+            port.send(0, arena.hots(), &mut pending, id, 100 * 12_000_000 + u64::from(n));
         }
         let Queue::Red(red) = port.queue() else { unreachable!() };
         let (now, once) = (red.average, 29.99 * 0.998_f64.powi(100));

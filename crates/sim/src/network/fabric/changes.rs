@@ -20,7 +20,7 @@ impl Fabric {
             if std::mem::replace(&mut self.links_up[link as usize], false) {
                 for port in ports_of(link) {
                     let p = &mut self.ports[port as usize];
-                    let lost = p.cut(port, engine.packets.hots(), &mut engine.wheel, engine.now);
+                    let lost = p.cut(port, engine.packets.hots(), &mut engine.pending, engine.now);
                     self.capture_cut(engine, port, &lost);
                     for id in lost {
                         drop_packet(engine, ledger, id);
@@ -51,7 +51,7 @@ impl Fabric {
         for link in links {
             for port in ports_of(link) {
                 let p = &mut self.ports[port as usize];
-                p.catch_up(port, engine.packets.hots(), &mut engine.wheel, engine.now);
+                p.catch_up(port, engine.packets.hots(), &mut engine.pending, engine.now);
                 p.set_rate(rate);
             }
         }
@@ -60,7 +60,7 @@ impl Fabric {
     /// Changes a setting of a port's queue. False if it has no such setting.
     pub(in crate::network) fn set_queue(&mut self, engine: &mut Engine, port: PortId, setting: Setting) -> bool {
         let p = &mut self.ports[port as usize];
-        p.catch_up(port, engine.packets.hots(), &mut engine.wheel, engine.now);
+        p.catch_up(port, engine.packets.hots(), &mut engine.pending, engine.now);
         p.set_queue(setting)
     }
 

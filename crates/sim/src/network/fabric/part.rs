@@ -38,9 +38,12 @@ impl Fabric {
             links_up: self.links_up.clone(),
             multicast: Vec::new(),
             multicast_used: Vec::new(),
+            ended: Vec::new(),
+            branches: Vec::new(),
             multicast_trees: self.multicast_trees,
             multi_homed: self.multi_homed,
             return_to_sender: self.return_to_sender,
+            packet_bytes: self.packet_bytes,
             trim_multicast: self.trim_multicast,
             captures: None,
             changes: self.changes,
@@ -136,9 +139,9 @@ impl Fabric {
         mut take: impl FnMut(Message),
     ) -> u64 {
         let p = &mut self.ports[port as usize];
-        let Engine { wheel, packets, .. } = engine;
-        p.catch_up(port, packets.hots(), wheel, before - 1);
-        if let Some((mut wire, mut arrival)) = p.take_wire(port, wheel) {
+        let Engine { pending, packets, .. } = engine;
+        p.catch_up(port, packets.hots(), pending, before - 1);
+        if let Some((mut wire, mut arrival)) = p.take_wire(port, pending) {
             while !wire.is_empty() {
                 let id = wire.pop(packets.hots());
                 let hot = *packets.hot(id);
@@ -152,9 +155,9 @@ impl Fabric {
 
     /// A packet comes from another part.
     pub(in crate::network) fn receive(&mut self, engine: &mut Engine, message: &Message) {
-        let Engine { wheel, packets, .. } = engine;
+        let Engine { pending, packets, .. } = engine;
         let id = packets.insert(message.hot, message.header);
         let port = &mut self.ports[message.port as usize];
-        port.take_over(message.port, packets.hots(), wheel, id, message.arrival);
+        port.put_on_wire(message.port, packets.hots(), pending, id, message.arrival);
     }
 }

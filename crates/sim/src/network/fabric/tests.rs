@@ -120,9 +120,9 @@ impl Bench {
     /// Lets all packets go where they go, until a time: when each reaches which host.
     fn run(&mut self, until_us: u64, senders: &mut impl Senders) -> Vec<(u64, u32)> {
         let mut reached = Vec::new();
-        while let Some((now, port)) = self.engine.wheel.pop() {
+        while let Some((now, port)) = self.engine.pending.wheel.pop() {
             if now > until_us * 1_000_000 {
-                self.engine.wheel.schedule(port, now);
+                self.engine.pending.wheel.schedule(port, now);
                 break;
             }
             self.engine.begin_event(now);
@@ -177,7 +177,7 @@ fn a_multicast_packet_is_copied_where_its_tree_branches() {
     assert_eq!(bench.run(1000, &mut Nobody).iter().map(|r| r.1).sum::<u32>(), 1 + 2 + 3);
     assert_eq!(bench.ledger.counts().replicated, 2);
     let smaller = bench.fabric.install_without(group, 0).expect("the group is installed");
-    bench.fabric.remove_group(group);
+    bench.fabric.remove_group(group, None);
     bench.send(smaller, flag::MULTICAST, &mut Nobody);
     assert_eq!(bench.run(2000, &mut Nobody).iter().map(|r| r.1).sum::<u32>(), 2 + 3, "host 1 has left");
     bench.send(group, flag::MULTICAST, &mut Nobody);

@@ -77,7 +77,7 @@ impl Hosts {
         hosted: &Hosted,
     ) {
         self.open_endpoints -= 1;
-        engine.wheel.cancel(engine.entities.timer(id));
+        engine.pending.wheel.cancel(engine.entities.timer(id));
         ledger.keep_stats(hosted.place.session, hosted.place.receiver, hosted.stack.stats());
         if hosted.place.failed {
             self.give_up_receivers_of(ledger, id, &hosted.place);
@@ -86,7 +86,7 @@ impl Hosts {
             self.await_requests(engine);
         }
         for group in ledger.endpoint_closed(hosted.place.session, engine.now) {
-            fabric.remove_group(group);
+            fabric.remove_group(group, engine.ahead_of_switches());
         }
     }
 

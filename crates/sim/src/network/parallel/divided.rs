@@ -169,7 +169,7 @@ impl Divided {
             if network.fabric.group_used(group) >= since {
                 return Err(Undone("a group ends with packets on the way"));
             }
-            network.fabric.remove_group(group);
+            network.fabric.remove_group(group, None);
         }
         if network.stop == Stop::Foreground && network.ledger.waits_for_nothing() {
             return Err(Undone("the run ends"));
@@ -197,23 +197,23 @@ impl Divided {
             fabric.give_port(&mut engine.packets, port, &mut part.fabric, &mut part.engine.packets);
         }
         let Entities { pacers, next_session, timers, .. } = engine.entities;
-        for (entity, time) in engine.wheel.drain(engine.now) {
+        for (entity, time) in engine.pending.wheel.drain(engine.now) {
             let node = if entity < pacers {
                 fabric.graph().port_peer(entity)
             } else if entity < next_session {
                 hosts.host_of_interface(fabric.graph(), entity - pacers)
             } else if entity == next_session {
                 for part in &mut self.parts {
-                    part.engine.wheel.schedule(entity, time);
+                    part.engine.pending.wheel.schedule(entity, time);
                 }
                 continue;
             } else if let Some(host) = entity.checked_sub(timers).and_then(|endpoint| hosts.host_of(endpoint)) {
                 host
             } else {
-                engine.wheel.schedule(entity, time);
+                engine.pending.wheel.schedule(entity, time);
                 continue;
             };
-            self.parts[usize::from(part_of[node as usize])].engine.wheel.schedule(entity, time);
+            self.parts[usize::from(part_of[node as usize])].engine.pending.wheel.schedule(entity, time);
         }
         // The parts need its memory.
         engine.packets = engine.packets.like();
@@ -229,15 +229,15 @@ impl Divided {
             engine.add(&mut part.engine);
         }
         let now = engine.now;
-        for (entity, time) in engine.wheel.drain(now) {
-            engine.wheel.schedule(entity, time);
+        for (entity, time) in engine.pending.wheel.drain(now) {
+            engine.pending.wheel.schedule(entity, time);
         }
         for part in &mut self.parts {
-            engine.wheel.grow(part.engine.wheel.entities());
-            for (entity, time) in part.engine.wheel.drain(now) {
+            engine.pending.wheel.grow(part.engine.pending.wheel.entities());
+            for (entity, time) in part.engine.pending.wheel.drain(now) {
                 // All parts open sessions.
-                if engine.wheel.due(entity).is_none() {
-                    engine.wheel.schedule(entity, time);
+                if engine.pending.wheel.due(entity).is_none() {
+                    engine.pending.wheel.schedule(entity, time);
                 }
             }
         }

@@ -8,7 +8,7 @@ impl Network {
     /// Nothing happens before this time that concerns the whole run.
     pub(super) fn divisible_until(&self) -> u64 {
         let e = &self.engine.entities;
-        let due = |entity| self.engine.wheel.due(entity).unwrap_or(u64::MAX);
+        let due = |entity| self.engine.pending.wheel.due(entity).unwrap_or(u64::MAX);
         let to_come = &self.ledger.specs()[self.ledger.rows().len()..];
         let last = to_come.last().map_or(u64::MAX, |last| last.start.ps());
         let known = due(e.sampler).min(due(e.next_change)).min(last).min(self.time_limit.saturating_add(1));

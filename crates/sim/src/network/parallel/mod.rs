@@ -16,7 +16,7 @@ mod part;
 mod partition;
 mod windows;
 
-use super::{Ending, Needs, Network};
+use super::{Ending, Needs, Network, Scheduling};
 use divided::Divided;
 use pace::{Pace, When};
 use std::time::Duration;
@@ -85,6 +85,8 @@ impl Network {
             Ok(divided) => divided,
             Err(why) => return Ok((self.run(keep_going), Division { whole: Some(why), ..Division::default() })),
         };
+        self.schedule_in(Scheduling::Events);
+        self.leave_windows();
         let mut pace = Pace::new(when);
         loop {
             let (events, now) = (self.events(), self.engine.now);

@@ -36,7 +36,7 @@ impl Part {
             if let Some(prefetcher) = &mut self.prefetcher {
                 prefetcher.step(&mut self.engine, &self.fabric, &self.hosts, limit);
             }
-            let Some((now, entity)) = self.engine.wheel.pop_before(limit) else { return };
+            let Some((now, entity)) = self.engine.pending.wheel.pop_before(limit) else { return };
             self.dispatch(now, entity);
         }
     }
@@ -72,7 +72,7 @@ impl Part {
             sessions::open(engine, fabric, hosts, ledger, *seed, session);
         }
         if let Some(next) = ledger.next() {
-            engine.wheel.schedule(engine.entities.next_session, next.start.ps());
+            engine.pending.wheel.schedule(engine.entities.next_session, next.start.ps());
         }
     }
 
@@ -87,6 +87,6 @@ impl Part {
             }
             next = next.min(fabric.send_to_part(engine, port, before, |message| take(to, message)));
         }
-        next.min(engine.wheel.next_bound())
+        next.min(engine.pending.wheel.next_bound())
     }
 }

@@ -1,0 +1,271 @@
+//! Packets on their way to switches, by switch and window of time.
+//!
+//! A window is no longer than the least delay of a link, so that whatever is sent in one arrives in a later one: when a window
+//! begins, all that will arrive at a switch in it lies in the switch's box of that window, in any order. So the scheduler
+//! need not keep these arrivals in order, one by one (conservative lookahead: Chandy and Misra 1979; in synchronous windows:
+//! Lubachevsky 1989). The ports that still have packets to send are listed by the window in which they send the next.
+//!
+//! Boxes are chains of small chunks from a pool whose last returned chunk is the first to be used again: it is still in the
+//! processor's cache.
+
+use super::arena::PacketId;
+use super::wheel::Entity;
+
+/// Packets of a chunk: four cache lines.
+const CHUNK: usize = 16;
+/// The most windows at a time for which there are boxes.
+const MOST_SLOTS: u64 = 32;
+/// The longest window, in picoseconds. Distances in time times the length of a window fit into 64 bits.
+const LONGEST: u64 = 1 << 28;
+const NONE: u32 = u32::MAX;
+
+/// The arrival of a packet at a switch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Arrival {
+    /// Picoseconds.
+    pub time: u64,
+    /// The entity of the link.
+    pub link: Entity,
+    /// The packet.
+    pub packet: PacketId,
+}
+
+/// The chunk of a box that is being filled, and how many packets the box has.
+#[derive(Clone, Copy)]
+struct Head {
+    chunk: u32,
+    len: u32,
+}
+
+const EMPTY: Head = Head { chunk: NONE, len: 0 };
+
+/// What there is to do in a window.
+#[derive(Clone, Default)]
+struct Slot {
+    /// The switches at which packets arrive.
+    nodes: Vec<u32>,
+    /// The ports that send something that waits.
+    ports: Vec<Entity>,
+}
+
+/// The boxes of all switches. See the module's text.
+#[derive(Default)]
+pub struct Boxes {
+    /// Picoseconds of a window, and 2^64 divided by it; 0: boxes are not used.
+    length: u64,
+    reciprocal: u64,
+    /// When the current window began, and its number, of which the last bits say where its boxes are.
+    from: u64,
+    window: u32,
+    mask: u32,
+    /// The first node that is a switch.
+    first: u32,
+    /// `mask + 1` for each switch.
+    heads: Vec<Head>,
+    slots: Vec<Slot>,
+    chunks: Vec<[Arrival; CHUNK]>,
+    /// Of each chunk, the one that was filled before it.
+    before: Vec<u32>,
+    free: Vec<u32>,
+    /// Packets in all boxes.
+    len: usize,
+}
+
+impl Boxes {
+    /// For nodes from `first` on, of which there are so many. What is sent arrives after `least` picoseconds or more, mostly before
+    /// `most`. At time 0.
+    pub fn new(first: u32, nodes: usize, least: u64, most: u64) -> Self {
+        let length = least.clamp(1, LONGEST);
+        let slots = (most / length + 2).next_power_of_two().min(MOST_SLOTS);
+        Self {
+            length,
+            reciprocal: u64::MAX / length + 1,
+            mask: slots as u32 - 1,
+            first,
+            heads: vec![EMPTY; nodes * slots as usize],
+            slots: vec![Slot::default(); slots as usize],
+            ..Self::default()
+        }
+    }
+
+    /// Whether they are used.
+    #[inline]
+    pub fn in_use(&self) -> bool {
+        self.length != 0
+    }
+
+    /// Picoseconds of a window.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Packets in all of them.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// When the current window began.
+    pub fn from(&self) -> u64 {
+        self.from
+    }
+
+    /// The number of the window of a time, and whether it has boxes already. The time is not before the current window.
+    #[inline]
+    fn window_of(&self, time: u64) -> (u32, bool) {
+        debug_assert!(time >= self.from, "{time} is before the window that begins at {}", self.from);
+        let windows = (u128::from(time - self.from) * u128::from(self.reciprocal)) >> 64;
+        (self.window.wrapping_add(windows as u32), windows <= u128::from(self.mask))
+    }
+
+    /// A packet arrives at a node that is a switch. False if that is too far ahead for a box.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "each transmission of each packet")]
+    pub fn put(&mut self, node: u32, arrival: Arrival) -> bool {
+        let (window, near) = self.window_of(arrival.time);
+        if !near {
+            return false;
+        }
+        let slot = window & self.mask;
+        let index = ((node - self.first) * (self.mask + 1) + slot) as usize;
+        let place = self.heads[index].len as usize % CHUNK;
+        if place == 0 {
+            self.add_chunk(index, node, slot);
+        }
+        let head = &mut self.heads[index];
+        head.len += 1;
+        self.chunks[head.chunk as usize][place] = arrival;
+        self.len += 1;
+        true
+    }
+
+    #[inline(never)]
+    fn add_chunk(&mut self, index: usize, node: u32, slot: u32) {
+        let chunk = self.free.pop().unwrap_or_else(|| {
+            self.chunks.push([Arrival::default(); CHUNK]);
+            self.before.push(NONE);
+            self.chunks.len() as u32 - 1
+        });
+        let head = &mut self.heads[index];
+        if head.len == 0 {
+            self.slots[slot as usize].nodes.push(node);
+        }
+        self.before[chunk as usize] = std::mem::replace(&mut head.chunk, chunk);
+    }
+
+    /// Empties the box of a node of the current window into `to`, in any order.
+    #[inline]
+    pub fn take(&mut self, node: u32, to: &mut Vec<Arrival>) {
+        let slot = self.window & self.mask;
+        let index = ((node - self.first) * (self.mask + 1) + slot) as usize;
+        self.take_box(index, to);
+    }
+
+    #[inline]
+    fn take_box(&mut self, index: usize, to: &mut Vec<Arrival>) {
+        let Head { mut chunk, len } = std::mem::replace(&mut self.heads[index], EMPTY);
+        self.len -= len as usize;
+        let mut of = (len as usize).wrapping_sub(1) % CHUNK + 1;
+        while chunk != NONE {
+            to.extend_from_slice(&self.chunks[chunk as usize][..of]);
+            of = CHUNK;
+            self.free.push(chunk);
+            chunk = self.before[chunk as usize];
+        }
+    }
+
+    /// What the box of a node of the current window begins with, to have it fetched.
+    #[inline]
+    pub fn peek(&self, node: u32) -> &[Arrival] {
+        let index = ((node - self.first) * (self.mask + 1) + (self.window & self.mask)) as usize;
+        let Head { chunk, len } = self.heads[index];
+        self.chunks.get(chunk as usize).map_or(&[], |chunk| &chunk[..((len as usize).wrapping_sub(1) % CHUNK + 1)])
+    }
+
+    /// Takes the list of switches at which packets arrive in the current window. The list that is given in its place must be empty.
+    pub fn take_nodes(&mut self, empty: &mut Vec<u32>) {
+        debug_assert!(empty.is_empty(), "a list of switches is used up");
+        std::mem::swap(&mut self.slots[(self.window & self.mask) as usize].nodes, empty);
+    }
+
+    /// A port sends something at this time, unless it is touched before: the window of that, if it was not `listed` for it.
+    #[inline]
+    pub fn list(&mut self, port: Entity, time: u64, listed: u32) -> u32 {
+        let (window, near) = self.window_of(time);
+        // What is too far ahead is looked at again and again.
+        let window = if near { window } else { self.window.wrapping_add(self.mask) };
+        if window != listed {
+            self.slots[(window & self.mask) as usize].ports.push(port);
+        }
+        window
+    }
+
+    /// The number of the current window.
+    #[inline]
+    pub fn window(&self) -> u32 {
+        self.window
+    }
+
+    /// Takes the list of ports that send something in the current window. The list that is given in its place must be empty.
+    pub fn take_ports(&mut self, empty: &mut Vec<Entity>) {
+        debug_assert!(empty.is_empty(), "a list of ports is used up");
+        std::mem::swap(&mut self.slots[(self.window & self.mask) as usize].ports, empty);
+    }
+
+    /// The first window from the current one on in which there is something to do begins not before this time; the end of time if
+    /// there is nothing.
+    pub fn next_bound(&self) -> u64 {
+        let todo = |slot: &Slot| !slot.nodes.is_empty() || !slot.ports.is_empty();
+        (0..self.slots.len() as u32)
+            .find(|ahead| todo(&self.slots[(self.window.wrapping_add(*ahead) & self.mask) as usize]))
+            .map_or(u64::MAX, |ahead| self.from + u64::from(ahead) * self.length)
+    }
+
+    /// The current window becomes that of a time. There is nothing left to do before it.
+    pub fn go_to(&mut self, time: u64) {
+        debug_assert!(self.next_bound().saturating_add(self.length) > time, "there is something to do before");
+        let windows = (time - self.from) / self.length;
+        self.window = self.window.wrapping_add(windows as u32);
+        self.from += windows * self.length;
+    }
+
+    /// When the current window ends.
+    pub fn end(&self) -> u64 {
+        self.from.saturating_add(self.length)
+    }
+
+    /// Takes the packets that arrive at a time in the current window.
+    pub fn take_at(&mut self, time: u64) -> Vec<Arrival> {
+        let mut nodes = Vec::new();
+        self.take_nodes(&mut nodes);
+        let (mut taken, mut arrivals) = (Vec::new(), Vec::new());
+        for node in nodes {
+            self.take(node, &mut arrivals);
+            for arrival in arrivals.drain(..) {
+                if arrival.time == time {
+                    taken.push(arrival);
+                } else {
+                    self.put(node, arrival);
+                }
+            }
+        }
+        taken
+    }
+
+    /// Takes all packets out of all boxes.
+    pub fn drain(&mut self) -> Vec<Arrival> {
+        let mut all = Vec::with_capacity(self.len);
+        for index in 0..self.heads.len() {
+            self.take_box(index, &mut all);
+        }
+        for slot in &mut self.slots {
+            slot.nodes.clear();
+            slot.ports.clear();
+        }
+        all
+    }
+}

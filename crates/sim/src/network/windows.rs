@@ -1,0 +1,207 @@
+//! A run in windows: hosts and switches take turns, window by window, instead of event by event.
+//!
+//! In a window that is no longer than the least delay of a link, nothing that hosts do concerns a switch, nor the other way round.
+//! So first the events at hosts are handled, in their order, by the wheel; then all that arrives at switches, switch by switch and
+//! port by port, from [boxes](crate::engine::boxes). Nothing that depends on the order of events changes: every host, every port
+//! and every random stream sees what it would see.
+//!
+//! What concerns the whole run (samples, controllers, failures, the last request, the time limit) cuts windows short: at such a time
+//! hosts and switches are at the same time, and what happens then is handled event by event. If hosts find that the run is over,
+//! switches go as far as that event and no further.
+
+use super::engine::Moment;
+use super::fabric::Bench;
+use super::{Ending, Network, Stop};
+use crate::engine::boxes::Boxes;
+
+/// How the events of a run are scheduled. The outcome is the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scheduling {
+    /// In windows where these are possible and hold enough packets.
+    #[default]
+    Auto,
+    /// One by one.
+    Events,
+    /// In windows where these are possible.
+    Windows,
+}
+
+/// Windows pay if a link carries at least so many full packets in one.
+const PAYS: f64 = 0.3;
+
+/// What a run in windows needs besides.
+pub(super) struct Windows {
+    bench: Bench,
+    /// All events before this time have been handled.
+    at: u64,
+}
+
+impl Network {
+    /// How events are scheduled from now on. [`Scheduling::Auto`], if nobody says so.
+    pub fn schedule_in(&mut self, scheduling: Scheduling) {
+        self.scheduling = scheduling;
+    }
+
+    /// Why this run cannot go in windows, if it cannot.
+    ///
+    /// # Errors
+    /// The reason.
+    fn windows_possible(&self) -> Result<(), &'static str> {
+        let graph = self.fabric.graph();
+        let to_hosts = |link: &crate::fabric::graph::Link| link.a < graph.hosts && link.b < graph.hosts;
+        let obstacles = [
+            (self.fabric.is_captured(), "packets are captured"),
+            (self.fabric.returns_to_sender(), "switches send headers back"),
+            (graph.multi_homed(), "hosts have several links"),
+            (graph.links.iter().any(to_hosts), "hosts are linked with each other"),
+            (self.fabric.shares_any_memory(), "ports share a memory"),
+            (graph.links.iter().any(|link| link.delay.ps() == 0), "a link has no delay"),
+        ];
+        obstacles.into_iter().find(|(there, _)| *there).map_or(Ok(()), |(_, why)| Err(why))
+    }
+
+    /// Whether the run is to go in windows.
+    fn wants_windows(&self) -> bool {
+        if self.scheduling == Scheduling::Events || self.windows_possible().is_err() {
+            return false;
+        }
+        let graph = self.fabric.graph();
+        let least = graph.links.iter().map(|link| link.delay.ps()).min().unwrap_or(0);
+        let packets = |link: &crate::fabric::graph::Link| {
+            least as f64 / link.rate.transmit_time(self.fabric.packet_bytes()).ps() as f64
+        };
+        let mean = graph.links.iter().map(packets).sum::<f64>() / graph.links.len().max(1) as f64;
+        self.scheduling == Scheduling::Windows || mean >= PAYS
+    }
+
+    /// Begins to go in windows if that is possible and pays.
+    pub(super) fn enter_windows(&mut self) {
+        if !self.wants_windows() {
+            return;
+        }
+        let Self { engine, fabric, .. } = self;
+        let graph = fabric.graph();
+        let delays = || graph.links.iter().map(|link| link.delay.ps());
+        let transmit = graph.links.iter().map(|link| link.rate.transmit_time(fabric.packet_bytes()).ps()).max();
+        let (least, most) = (delays().min().unwrap_or(1), delays().max().unwrap_or(1) + transmit.unwrap_or(0));
+        let switches = graph.nodes.len() - graph.hosts as usize;
+        let mut boxes = Boxes::new(graph.hosts, switches, least, most);
+        boxes.go_to(engine.now);
+        fabric.use_boxes(engine, boxes);
+        self.windows = Some(Windows { bench: Bench::default(), at: self.engine.now });
+    }
+
+    /// Goes on event by event.
+    pub(super) fn leave_windows(&mut self) {
+        if self.windows.take().is_some() {
+            self.fabric.empty_boxes(&mut self.engine);
+        }
+    }
+
+    /// Handles so many events, or somewhat more, in windows; says how the run ended if it did before.
+    pub(super) fn handle_in_windows(&mut self, windows: &mut Windows, events: u32) -> Option<Ending> {
+        let goal = self.events() + u64::from(events);
+        while self.events() < goal {
+            if self.is_over() {
+                return Some(self.ending());
+            }
+            if self.engine.pending.is_empty() {
+                return Some(self.ending());
+            }
+            let next = self.engine.pending.next_bound().max(windows.at);
+            let cut = self.concerns_all().min(self.time_limit.saturating_add(1));
+            if next > self.time_limit {
+                return Some(self.at_time_limit());
+            }
+            self.engine.pending.boxes.go_to(next.min(cut));
+            if cut <= next {
+                windows.at = cut.saturating_add(1);
+                if let Some(ending) = self.instant(cut) {
+                    return Some(ending);
+                }
+                continue;
+            }
+            let end = self.engine.pending.boxes.end().min(cut);
+            let last = self.hosts_before(end);
+            windows.at = last.map_or(end, |moment| moment.time);
+            let Self { engine, fabric, hosts, ledger, .. } = self;
+            fabric.run_window(engine, ledger, hosts, &mut windows.bench, last.unwrap_or(Moment::of(end)));
+        }
+        None
+    }
+
+    /// Whether nothing is waited for any more.
+    #[inline]
+    pub(super) fn is_over(&self) -> bool {
+        self.stop == Stop::Foreground && self.ledger.waits_for_nothing()
+    }
+
+    /// When something is due next that concerns the whole run.
+    fn concerns_all(&self) -> u64 {
+        let (e, wheel) = (&self.engine.entities, &self.engine.pending.wheel);
+        let due = |entity| wheel.due(entity).unwrap_or(u64::MAX);
+        let controllers = (e.controllers..e.requests).map(due).min().unwrap_or(u64::MAX);
+        let to_come = &self.ledger.specs()[self.ledger.rows().len()..];
+        let last = to_come.last().map_or(u64::MAX, |last| last.start.ps());
+        due(e.sampler).min(due(e.next_change)).min(controllers).min(last)
+    }
+
+    /// Handles the events at hosts before a time. The moment of the one by which the run was over, if one was.
+    fn hosts_before(&mut self, end: u64) -> Option<Moment> {
+        loop {
+            if let Some(prefetcher) = &mut self.prefetcher {
+                prefetcher.step(&mut self.engine, &self.fabric, &self.hosts, end);
+            }
+            let Some((now, entity)) = self.engine.pending.wheel.pop_before(end) else { break };
+            if entity < self.engine.entities.pacers && self.fabric.puts_in_box(&mut self.engine, entity, now) {
+                continue;
+            }
+            self.engine.set_ahead(Some(entity));
+            let ending = self.handle_one(now, entity);
+            debug_assert!(ending.is_none(), "what can end a run otherwise concerns the whole run");
+            if self.is_over() {
+                self.engine.set_ahead(None);
+                return Some(self.engine.moment(now, entity));
+            }
+        }
+        self.engine.set_ahead(None);
+        None
+    }
+
+    /// Handles all that happens at a time, in its order; all before has been handled.
+    fn instant(&mut self, time: u64) -> Option<Ending> {
+        let Self { engine, fabric, .. } = self;
+        engine.now = time;
+        if engine.pending.wheel.due(engine.entities.next_change) == Some(time) {
+            // It may concern what is on its way: that is on wires until it is over.
+            let boxes = fabric.empty_boxes(engine);
+            let ending = self.events_at(time);
+            self.fabric.use_boxes(&mut self.engine, boxes);
+            return ending;
+        }
+        let now = engine.pending.boxes.take_at(time);
+        fabric.onto_wires(engine, now);
+        self.events_at(time)
+    }
+
+    fn events_at(&mut self, time: u64) -> Option<Ending> {
+        while let Some((now, entity)) = self.engine.pending.wheel.pop_before(time.saturating_add(1)) {
+            if let Some(ending) = self.handle_one(now, entity) {
+                return Some(ending);
+            }
+            if self.is_over() {
+                return Some(self.ending());
+            }
+        }
+        None
+    }
+
+    /// The run has come to its time limit.
+    pub(super) fn at_time_limit(&mut self) -> Ending {
+        self.engine.now = self.time_limit;
+        match self.ledger.unfinished() {
+            0 => Ending::Complete,
+            _ => Ending::TimeLimit(self.why_late()),
+        }
+    }
+}
