@@ -15,8 +15,9 @@ use super::wheel::Entity;
 const CHUNK: usize = 16;
 /// The most windows at a time for which there are boxes.
 const MOST_SLOTS: u64 = 32;
-/// The longest window, in picoseconds. Distances in time times the length of a window fit into 64 bits.
-const LONGEST: u64 = 1 << 28;
+/// Picoseconds since a window began have so many bits. With a few more, times the length of a window, they fit into 64.
+pub const LONGEST_BITS: u32 = 26;
+const LONGEST: u64 = 1 << LONGEST_BITS;
 const NONE: u32 = u32::MAX;
 
 /// The arrival of a packet at a switch.

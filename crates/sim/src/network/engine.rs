@@ -71,6 +71,32 @@ impl Moment {
     }
 }
 
+/// What something that happens adds to the fingerprint. That is a sum, so that parts of a run that are simulated side by side can
+/// add up theirs: the order of events is in their times, and at the same time a function of their entities.
+#[inline]
+fn print(time: u64, what: u64) -> u64 {
+    let product = u128::from(time ^ 0x9e37_79b9_7f4a_7c15) * u128::from(what ^ 0xbf58_476d_1ce4_e5b9);
+    product as u64 ^ (product >> 64) as u64
+}
+
+/// Several events, on their way to the fingerprint.
+#[derive(Default)]
+pub(super) struct Trace {
+    events: u64,
+    fingerprint: u64,
+    latest: u64,
+}
+
+impl Trace {
+    /// An event of an entity at a time.
+    #[inline]
+    pub(super) fn add(&mut self, time: u64, entity: u64) {
+        self.events += 1;
+        self.fingerprint = self.fingerprint.wrapping_add(print(time, entity));
+        self.latest = self.latest.max(time);
+    }
+}
+
 /// What every part of a run moves on.
 pub(super) struct Engine {
     /// Picoseconds.
@@ -201,30 +227,27 @@ impl Engine {
     /// Adds an event of an entity, now, to the fingerprint.
     #[inline]
     pub(super) fn trace_event(&mut self, entity: Entity) {
-        self.trace(self.now, u64::from(entity));
+        self.trace(u64::from(entity));
     }
 
-    /// The event of a link: a packet has arrived at a switch at a time in the current window.
+    /// Adds arrivals at switches in the current window.
     #[inline]
-    pub(super) fn trace_arrival(&mut self, time: u64, link: Entity) {
-        self.now = self.now.max(time);
-        self.events += 1;
-        self.trace(time, u64::from(link));
+    pub(super) fn trace_all(&mut self, trace: Trace) {
+        self.now = self.now.max(trace.latest);
+        self.events += trace.events;
+        self.fingerprint = self.fingerprint.wrapping_add(trace.fingerprint);
     }
 
     /// Adds a packet of so many bytes that an endpoint gets now to the fingerprint.
     #[inline]
     pub(super) fn trace_delivery(&mut self, endpoint: EndpointId, size: u16) {
         // No entity has such a number.
-        self.trace(self.now, u64::from(endpoint) << 32 | 1 << 31 | u64::from(size));
+        self.trace(u64::from(endpoint) << 32 | 1 << 31 | u64::from(size));
     }
 
-    /// Adds what happens at a time to the fingerprint. It is a sum, so that parts of a run that are simulated side by side can add up
-    /// theirs: the order of events is in their times, and at the same time a function of their entities.
     #[inline]
-    fn trace(&mut self, time: u64, what: u64) {
-        let product = u128::from(time ^ 0x9e37_79b9_7f4a_7c15) * u128::from(what ^ 0xbf58_476d_1ce4_e5b9);
-        self.fingerprint = self.fingerprint.wrapping_add(product as u64 ^ (product >> 64) as u64);
+    fn trace(&mut self, what: u64) {
+        self.fingerprint = self.fingerprint.wrapping_add(print(self.now, what));
     }
 
     pub(super) fn fingerprint(&self) -> u64 {

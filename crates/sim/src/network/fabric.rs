@@ -31,7 +31,7 @@ mod windowed;
 
 pub(super) use ideal::Manner;
 pub(super) use part::Message;
-pub(super) use windowed::Bench;
+pub(super) use windowed::{Bench, MOST_PORTS};
 
 /// Knows who sends: packets say where they go, not where they come from.
 pub(super) trait Senders {
@@ -67,6 +67,8 @@ pub(super) struct Fabric {
     ended: Vec<(u32, Moment)>,
     /// Where copies of a packet go, while they are made.
     branches: Vec<(PortId, PacketId)>,
+    /// The most ports that a node has.
+    most_branches: usize,
     multicast_trees: u32,
     /// Hosts have several links and choose among them as switches do.
     multi_homed: bool,
@@ -118,6 +120,7 @@ impl Fabric {
             multicast_used: Vec::new(),
             ended: Vec::new(),
             branches: Vec::new(),
+            most_branches: graph.ports_by_node().iter().map(Vec::len).max().unwrap_or(0),
             multicast_trees: setup.routing.multicast_trees,
             multi_homed: graph.multi_homed(),
             return_to_sender: setup.return_to_sender,

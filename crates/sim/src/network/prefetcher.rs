@@ -58,7 +58,8 @@ impl Prefetcher {
                 engine.packets.prefetch(fabric.ports()[port as usize].next_waiting());
             }
         }
-        let Some(port) = engine.pending.wheel.ahead(n).filter(|&entity: &Entity| entity < engine.entities.pacers) else {
+        let Some(port) = engine.pending.wheel.ahead(n).filter(|&entity: &Entity| entity < engine.entities.pacers)
+        else {
             return;
         };
         match step {

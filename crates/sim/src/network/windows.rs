@@ -10,7 +10,7 @@
 //! switches go as far as that event and no further.
 
 use super::engine::Moment;
-use super::fabric::Bench;
+use super::fabric::{Bench, MOST_PORTS};
 use super::{Ending, Network, Stop};
 use crate::engine::boxes::Boxes;
 
@@ -56,6 +56,7 @@ impl Network {
             (graph.links.iter().any(to_hosts), "hosts are linked with each other"),
             (self.fabric.shares_any_memory(), "ports share a memory"),
             (graph.links.iter().any(|link| link.delay.ps() == 0), "a link has no delay"),
+            (graph.ports() >= MOST_PORTS, "there are too many ports"),
         ];
         obstacles.into_iter().find(|(there, _)| *there).map_or(Ok(()), |(_, why)| Err(why))
     }

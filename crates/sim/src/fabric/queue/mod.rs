@@ -198,8 +198,24 @@ pub enum Passing {
     Rejected,
 }
 
+/// What is done with a queue, compiled for each discipline.
+pub trait Visit {
+    /// What comes of it.
+    type Output;
+    /// Does it.
+    fn visit<Q: Discipline>(self, queue: &mut Q) -> Self::Output;
+}
+
 /// A queue discipline: which packet leaves next, and which has to go when there is no room.
 pub trait Discipline {
+    /// Lets somebody do something with it.
+    #[inline]
+    fn accept<V: Visit>(&mut self, visitor: V) -> V::Output
+    where
+        Self: Sized,
+    {
+        visitor.visit(self)
+    }
     /// A packet arrives while the port is busy or others wait. Its `at` is the time of arrival.
     fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Enqueued;
     /// The packet to send next, or [`NO_PACKET`].
@@ -272,6 +288,10 @@ macro_rules! disciplines {
         pub enum Queue { $($(#[doc = $doc])* $name($type),)+ }
 
         impl Discipline for Queue {
+            #[inline]
+            fn accept<V: Visit>(&mut self, visitor: V) -> V::Output {
+                match self { $(Self::$name(q) => q.accept(visitor),)+ }
+            }
             #[inline]
             fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Enqueued {
                 match self { $(Self::$name(q) => q.enqueue(hots, id),)+ }

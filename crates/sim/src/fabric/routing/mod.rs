@@ -391,6 +391,12 @@ impl Schemes {
         Ok(())
     }
 
+    /// Whether [`egress`](Self::egress) is [`ecmp`].
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.plain
+    }
+
     /// See [`Scheme::egress`].
     #[inline]
     pub fn egress(&self, hop: &Hop<'_>, bits: &mut u32) -> Option<PortId> {

@@ -55,6 +55,31 @@ pub struct Routes {
     hops: Vec<u8>,
 }
 
+/// The ways from one node.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'a> {
+    seats: &'a [Seat],
+    entries: &'a [u16],
+    starts: &'a [u32],
+    pool: &'a [PortId],
+}
+
+impl Row<'_> {
+    /// The port that a path fraction chooses among [those](Routes::next_ports) to a host, if there is one.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "each hop of each packet")]
+    pub fn choose(&self, dst: u32, path: &mut u32) -> Option<PortId> {
+        let seat = &self.seats[dst as usize];
+        let entry = self.entries[seat.rack as usize];
+        if entry == LOCAL {
+            return Some(seat.port);
+        }
+        let set = usize::from(entry);
+        let ports = &self.pool[self.starts[set] as usize..self.starts[set + 1] as usize];
+        (!ports.is_empty()).then(|| select(ports, path))
+    }
+}
+
 impl Routes {
     /// Routes over the links for which `alive` holds.
     ///
@@ -131,6 +156,20 @@ impl Routes {
         }
         let set = (self.first_set[row] + u32::from(entry)) as usize;
         &self.pool[self.starts[set] as usize..self.starts[set + 1] as usize]
+    }
+
+    /// The row of a node that has one, for several packets there.
+    #[inline]
+    pub fn row(&self, node: NodeId) -> Row<'_> {
+        let row = (node - self.first_row) as usize;
+        let sets = self.first_set[row] as usize
+            ..self.first_set.get(row + 1).map_or(self.starts.len(), |&end| end as usize + 1);
+        Row {
+            seats: &self.seats,
+            entries: &self.table[row * self.columns..(row + 1) * self.columns],
+            starts: &self.starts[sets],
+            pool: &self.pool,
+        }
     }
 
     /// Asks for the entry that [`next_ports`](Self::next_ports) reads.

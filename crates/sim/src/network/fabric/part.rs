@@ -40,6 +40,7 @@ impl Fabric {
             multicast_used: Vec::new(),
             ended: Vec::new(),
             branches: Vec::new(),
+            most_branches: self.most_branches,
             multicast_trees: self.multicast_trees,
             multi_homed: self.multi_homed,
             return_to_sender: self.return_to_sender,

@@ -6,16 +6,24 @@
 
 use super::{Fabric, Senders, drop_packet};
 use crate::engine::arena::{PacketId, flag};
-use crate::engine::boxes::{Arrival, Boxes};
+use crate::engine::boxes::{Arrival, Boxes, LONGEST_BITS};
 use crate::fabric::graph::{NodeId, PortId};
+use crate::fabric::queue::Enqueued;
 use crate::fabric::routing::Hop;
-use crate::network::engine::{Engine, Moment};
+use crate::network::engine::{Engine, Moment, Trace};
 use crate::network::ledger::Ledger;
 use std::cmp::Ordering;
 
-/// So many packets are sorted by insertion.
-const FEW: usize = 16;
-const NONE: u32 = u32::MAX;
+/// So many packets are sorted without branches.
+const FEW: usize = 24;
+/// Bits of a key: the port by which a packet leaves, the time since the window began, and its place among the arrivals.
+const TIME_BITS: u32 = LONGEST_BITS;
+const PLACE_BITS: u32 = 16;
+const PORT_SHIFT: u32 = TIME_BITS + PLACE_BITS;
+/// The most ports that keys have room for.
+pub(in crate::network) const MOST_PORTS: u32 = 1 << (64 - PORT_SHIFT);
+/// The most packets of a switch that are sorted at a time.
+const MOST_PACKETS: usize = 1 << PLACE_BITS;
 
 /// Lists that are used again for each switch.
 #[derive(Default)]
@@ -24,49 +32,46 @@ pub(in crate::network) struct Bench {
     ports: Vec<PortId>,
     /// What arrives at the switch, and the copies that it makes.
     arrivals: Vec<Arrival>,
-    /// Of each of these, the next that leaves by the same port.
-    next: Vec<u32>,
-    /// Of each port of the fabric, the first that leaves there.
-    first: Vec<u32>,
-    /// The ports by which something leaves.
-    hit: Vec<PortId>,
-    /// Of what leaves by a port, the time since the window began and the place in `arrivals`, 32 bits each.
+    /// Multicast packets among these.
+    to_copy: Vec<Arrival>,
+    /// By port, and for each port in the order of time: what leaves there. See [`PORT_SHIFT`].
     keys: Vec<u64>,
+    sorted: Vec<u64>,
+    /// What happened to packets besides waiting and being sent.
+    told: Vec<(PortId, Enqueued)>,
+}
+
+#[inline]
+fn key(port: PortId, time: u64, place: usize) -> u64 {
+    u64::from(port) << PORT_SHIFT | time << PLACE_BITS | place as u64
+}
+
+#[inline]
+fn place_of(key: u64) -> usize {
+    key as usize % MOST_PACKETS
 }
 
 impl Bench {
-    /// Packet `n` of the arrivals leaves by a port.
+    /// Puts the keys in order.
     #[inline]
-    fn leaves(&mut self, n: usize, port: PortId) {
-        let first = std::mem::replace(&mut self.first[port as usize], n as u32);
-        self.next[n] = first;
-        if first == NONE {
-            self.hit.push(port);
-        }
-    }
-
-    /// In the order in which they come there, what leaves by a port in the window that began at `from`.
-    #[inline]
-    fn sort(&mut self, port: PortId, from: u64, engine: &Engine) {
-        self.keys.clear();
-        let mut n = std::mem::replace(&mut self.first[port as usize], NONE);
-        while n != NONE {
-            self.keys.push((self.arrivals[n as usize].time - from) << 32 | u64::from(n));
-            n = self.next[n as usize];
-        }
-        let Self { keys, arrivals, .. } = self;
-        let order = |a: &u64, b: &u64| (a >> 32).cmp(&(b >> 32)).then_with(|| tied(*a, *b, arrivals, engine));
+    fn sort(&mut self, engine: &Engine) {
+        let Self { keys, sorted, arrivals, .. } = self;
         if keys.len() > FEW {
-            return keys.sort_unstable_by(order);
-        }
-        for i in 1..keys.len() {
-            let key = keys[i];
-            let mut j = i;
-            while j > 0 && order(&key, &keys[j - 1]).is_lt() {
-                keys[j] = keys[j - 1];
-                j -= 1;
+            keys.sort_unstable();
+        } else {
+            // Each goes to the place that is the number of smaller ones.
+            sorted.clear();
+            sorted.resize(keys.len(), 0);
+            for &key in keys.iter() {
+                let place: usize = keys.iter().map(|&other| usize::from(other < key)).sum();
+                sorted[place] = key;
             }
-            keys[j] = key;
+            std::mem::swap(keys, sorted);
+        }
+        if keys.windows(2).fold(false, |tied, pair| tied | ((pair[0] ^ pair[1]) >> PLACE_BITS == 0)) {
+            keys.sort_unstable_by(|&a, &b| {
+                (a >> PLACE_BITS).cmp(&(b >> PLACE_BITS)).then_with(|| tied(a, b, arrivals, engine))
+            });
         }
     }
 }
@@ -75,7 +80,7 @@ impl Bench {
 #[cold]
 fn tied(a: u64, b: u64, arrivals: &[Arrival], engine: &Engine) -> Ordering {
     let moment = |key: u64| {
-        let Arrival { time, link, .. } = arrivals[key as u32 as usize];
+        let Arrival { time, link, .. } = arrivals[place_of(key)];
         engine.moment(time, link)
     };
     moment(a).cmp(&moment(b))
@@ -154,44 +159,88 @@ impl Fabric {
                     now || !engine.pending.boxes.put(node, arrival)
                 });
             }
-            self.route(engine, ledger, node, bench);
-            self.serve(engine, ledger, senders, bench, until.time);
+            self.run_switch(engine, ledger, senders, node, bench, until.time);
         }
         nodes.clear();
         bench.nodes = nodes;
         let mut ports = std::mem::take(&mut bench.ports);
         engine.pending.boxes.take_ports(&mut ports);
         for &port in &ports {
-            self.ports[port as usize].come_up(port, engine.packets.hots(), &mut engine.pending, until.time.saturating_sub(1));
+            self.ports[port as usize].come_up(
+                port,
+                engine.packets.hots(),
+                &mut engine.pending,
+                until.time.saturating_sub(1),
+            );
         }
         ports.clear();
         bench.ports = ports;
         self.remove_ended();
     }
 
+    /// What a switch does before a time with what arrives there.
+    #[inline]
+    fn run_switch(
+        &mut self,
+        engine: &mut Engine,
+        ledger: &mut Ledger,
+        senders: &mut impl Senders,
+        node: NodeId,
+        bench: &mut Bench,
+        until: u64,
+    ) {
+        let most = if self.multicast.is_empty() { MOST_PACKETS } else { MOST_PACKETS / (1 + self.most_branches) };
+        if bench.arrivals.len() <= most {
+            self.route(engine, ledger, node, bench);
+            return self.serve(engine, ledger, senders, bench, until);
+        }
+        let mut all = std::mem::take(&mut bench.arrivals);
+        all.sort_unstable_by_key(|arrival| engine.moment(arrival.time, arrival.link));
+        for first in (0..all.len()).step_by(most) {
+            bench.arrivals.clear();
+            bench.arrivals.extend(all.iter().skip(first).take(most));
+            self.route(engine, ledger, node, bench);
+            let until = all.get(first + most).map_or(until, |next| next.time);
+            self.serve(engine, ledger, senders, bench, until);
+        }
+    }
+
     /// Decides by which ports of a switch its packets leave.
     #[inline]
     fn route(&mut self, engine: &mut Engine, ledger: &mut Ledger, node: NodeId, bench: &mut Bench) {
-        bench.first.resize(self.ports.len(), NONE);
-        bench.next.clear();
-        bench.next.resize(bench.arrivals.len(), NONE);
-        for n in 0..bench.arrivals.len() {
-            let arrival = bench.arrivals[n];
-            engine.trace_arrival(arrival.time, arrival.link);
+        let from = engine.pending.boxes.from();
+        let row = self.schemes.is_plain().then(|| self.routes.row(node));
+        let mut trace = Trace::default();
+        bench.keys.clear();
+        bench.keys.reserve(bench.arrivals.len());
+        for place in 0..bench.arrivals.len() {
+            let arrival = bench.arrivals[place];
+            trace.add(arrival.time, u64::from(arrival.link));
             let hot = engine.packets.hot_mut(arrival.packet);
             if hot.has(flag::MULTICAST) {
-                self.route_copies(engine, ledger, node, bench, arrival);
+                bench.to_copy.push(arrival);
                 continue;
             }
-            let hop = Hop { routes: &self.routes, node, destination: hot.destination };
-            match self.schemes.egress(&hop, &mut hot.path) {
-                Some(port) => bench.leaves(n, port),
+            let port = match &row {
+                Some(row) => row.choose(hot.destination, &mut hot.path),
+                None => {
+                    let hop = Hop { routes: &self.routes, node, destination: hot.destination };
+                    self.schemes.egress(&hop, &mut hot.path)
+                }
+            };
+            match port {
+                Some(port) => bench.keys.push(key(port, arrival.time - from, place)),
                 None => drop_packet(engine, ledger, arrival.packet),
             }
+        }
+        engine.trace_all(trace);
+        while let Some(arrival) = bench.to_copy.pop() {
+            self.route_copies(engine, ledger, node, bench, arrival);
         }
     }
 
     /// Copies a multicast packet to each branch of its group's tree.
+    #[inline(never)]
     fn route_copies(
         &mut self,
         engine: &mut Engine,
@@ -200,13 +249,14 @@ impl Fabric {
         bench: &mut Bench,
         arrival: Arrival,
     ) {
-        let mut copies = Vec::new();
-        self.copies(engine, ledger, node, arrival.packet, engine.moment(arrival.time, arrival.link), &mut copies);
-        for (port, packet) in copies {
+        let (at, from) = (engine.moment(arrival.time, arrival.link), engine.pending.boxes.from());
+        let mut copies = std::mem::take(&mut self.branches);
+        self.copies(engine, ledger, node, arrival.packet, at, &mut copies);
+        for (port, packet) in copies.drain(..) {
+            bench.keys.push(key(port, arrival.time - from, bench.arrivals.len()));
             bench.arrivals.push(Arrival { packet, ..arrival });
-            bench.next.push(NONE);
-            bench.leaves(bench.arrivals.len() - 1, port);
         }
+        self.branches = copies;
     }
 
     /// Each of a port's packets comes there, and the port runs to a time.
@@ -219,20 +269,29 @@ impl Fabric {
         bench: &mut Bench,
         until: u64,
     ) {
-        let from = engine.pending.boxes.from();
-        while let Some(port) = bench.hit.pop() {
-            bench.sort(port, from, engine);
-            for &key in &bench.keys {
-                let Arrival { time, packet, .. } = bench.arrivals[key as u32 as usize];
-                let p = &mut self.ports[port as usize];
-                let outcome = p.send(port, engine.packets.hots(), &mut engine.pending, packet, time);
-                if let Some(outcome) = outcome {
-                    self.on_outcome(engine, ledger, senders, port, outcome);
+        bench.sort(engine);
+        // No port has its number.
+        bench.keys.push(u64::MAX);
+        let Bench { keys, arrivals, told, .. } = bench;
+        let mut n = 0;
+        while keys[n] != u64::MAX {
+            let port = keys[n] >> PORT_SHIFT;
+            let coming = std::iter::from_fn(|| {
+                let key = keys[n];
+                if key >> PORT_SHIFT != port {
+                    return None;
                 }
-            }
+                n += 1;
+                let Arrival { time, packet, .. } = arrivals[place_of(key)];
+                Some((time, packet))
+            });
+            let (port, tell) = (port as PortId, |outcome| told.push((port as PortId, outcome)));
             let p = &mut self.ports[port as usize];
-            p.catch_up(port, engine.packets.hots(), &mut engine.pending, until.saturating_sub(1));
+            p.run(port, engine.packets.hots(), &mut engine.pending, coming, until.saturating_sub(1), tell);
             p.list(port, &mut engine.pending);
+        }
+        while let Some((port, outcome)) = bench.told.pop() {
+            self.on_outcome(engine, ledger, senders, port, outcome);
         }
     }
 }
