@@ -216,6 +216,14 @@ impl<H: Copy> Arena<H> {
         }
     }
 
+    /// [Asks for](prefetch) what switches see of a packet.
+    #[inline]
+    pub fn prefetch_hot(&self, id: PacketId) {
+        if let Some(hot) = self.hot.get(id as usize) {
+            prefetch(hot);
+        }
+    }
+
     /// What switches see of a packet, if it is one.
     #[inline]
     pub fn get(&self, id: PacketId) -> Option<&Hot> {
@@ -315,12 +323,12 @@ impl Fifo {
     /// Appends a packet.
     #[inline]
     pub fn push(&mut self, hots: &mut [Hot], id: PacketId) {
+        // Without branches: whether it is empty cannot be foreseen.
+        let empty = self.head == NO_PACKET;
+        let before = if empty { id } else { self.tail };
+        hots[before as usize].next = id;
         hots[id as usize].next = NO_PACKET;
-        if self.head == NO_PACKET {
-            self.head = id;
-        } else {
-            hots[self.tail as usize].next = id;
-        }
+        self.head = if empty { id } else { self.head };
         self.tail = id;
     }
 

@@ -80,8 +80,6 @@ impl<const N: usize> Bands<N> {
     fn removed(&mut self, hots: &[Hot], band: usize, id: PacketId) {
         self.packets -= 1;
         self.bytes -= u64::from(hots[id as usize].size);
-        if self.fifos[band].is_empty() {
-            self.occupied &= !(1 << band);
-        }
+        self.occupied &= !(u32::from(self.fifos[band].is_empty()) << band);
     }
 }

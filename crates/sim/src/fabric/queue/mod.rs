@@ -151,6 +151,30 @@ impl Limit {
     }
 }
 
+/// A [`Limit`] that is asked for each packet, whichever of the two it is.
+#[derive(Clone, Copy, Debug)]
+struct Room {
+    packets: u32,
+    bytes: u64,
+}
+
+impl Room {
+    /// See [`Limit::admits`].
+    #[inline]
+    fn admits(self, packets: u32, bytes: u64, size: u16) -> bool {
+        (packets < self.packets) & (bytes.saturating_add(u64::from(size)) <= self.bytes)
+    }
+}
+
+impl From<Limit> for Room {
+    fn from(limit: Limit) -> Self {
+        match limit {
+            Limit::Packets(packets) => Self { packets, bytes: u64::MAX },
+            Limit::Bytes(bytes) => Self { packets: u32::MAX, bytes },
+        }
+    }
+}
+
 /// A change of a queue in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Setting {

@@ -6,7 +6,7 @@
 //! packets share the header queue. When that overflows too, the packet is rejected: dropped, or returned to its sender.
 
 use super::bands::Bands;
-use super::{Discipline, Enqueued, Limit, Setting};
+use super::{Discipline, Enqueued, Limit, Room, Setting};
 use crate::engine::arena::{Hot, NO_PACKET, PacketId, flag};
 use crate::random;
 
@@ -25,16 +25,10 @@ impl WeightedRoundRobin {
     /// Whether the next packet comes from the header band.
     #[inline]
     pub(super) fn header_next(&mut self, headers_wait: bool, data_waits: bool) -> bool {
-        if !data_waits {
-            self.headers_in_row = 0;
-            return true;
-        }
-        if headers_wait && self.headers_in_row < self.weight {
-            self.headers_in_row += 1;
-            return true;
-        }
-        self.headers_in_row = 0;
-        false
+        // Without branches: which of the two waits cannot be foreseen.
+        let in_turn = headers_wait & (self.headers_in_row < self.weight);
+        self.headers_in_row = (self.headers_in_row + 1) * u32::from(data_waits & in_turn);
+        !data_waits | in_turn
     }
 }
 
@@ -50,8 +44,8 @@ pub(super) fn cut(hot: &mut Hot) {
 pub struct Trim {
     headers: Bands<1>,
     data: Bands<1>,
-    header_limit: Limit,
-    data_limit: Limit,
+    header_room: Room,
+    data_room: Room,
     schedule: WeightedRoundRobin,
     /// State of the random choice between arrival and tail; `None`: what arrives is trimmed.
     random: Option<u64>,
@@ -64,8 +58,8 @@ impl Trim {
         Self {
             headers: Bands::EMPTY,
             data: Bands::EMPTY,
-            header_limit,
-            data_limit,
+            header_room: header_limit.into(),
+            data_room: data_limit.into(),
             schedule: WeightedRoundRobin::new(weight),
             random: Some(random::mix(seed)),
         }
@@ -84,24 +78,18 @@ impl Trim {
     }
 
     fn enqueue_header(&mut self, hots: &mut [Hot], id: PacketId) -> PacketId {
-        if self.header_limit.admits(self.headers.packets, self.headers.bytes, hots[id as usize].size) {
+        if self.header_room.admits(self.headers.packets, self.headers.bytes, hots[id as usize].size) {
             self.headers.push(hots, 0, id);
             return NO_PACKET;
         }
         id
     }
-}
 
-impl Discipline for Trim {
-    #[inline]
-    fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Enqueued {
-        let hot = hots[id as usize];
-        if hot.in_header_band() {
-            return Enqueued { rejected: self.enqueue_header(hots, id), ..Enqueued::QUEUED };
-        }
-        if self.data_limit.admits(self.data.packets, self.data.bytes, hot.size) {
-            self.data.push(hots, 0, id);
-            return Enqueued::QUEUED;
+    /// A packet finds no room in its queue.
+    #[cold]
+    fn overflow(&mut self, hots: &mut [Hot], id: PacketId) -> Enqueued {
+        if hots[id as usize].in_header_band() {
+            return Enqueued::rejected(id);
         }
         let mut victim = id;
         if !self.data.is_empty() && self.heads() {
@@ -115,14 +103,29 @@ impl Discipline for Trim {
         let rejected = self.enqueue_header(hots, victim);
         Enqueued { rejected, trimmed: victim, marked: false }
     }
+}
 
-    #[inline]
-    fn dequeue(&mut self, hots: &[Hot]) -> PacketId {
-        if self.schedule.header_next(!self.headers.is_empty(), !self.data.is_empty()) {
-            self.headers.pop(hots)
-        } else {
-            self.data.pop(hots)
+impl Discipline for Trim {
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "each hop of each packet")]
+    fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Enqueued {
+        let Hot { size, flags, .. } = hots[id as usize];
+        let header = flags & (flag::CONTROL | flag::TRIMMED) != 0;
+        let room = if header { self.header_room } else { self.data_room };
+        let band = if header { &mut self.headers } else { &mut self.data };
+        if !room.admits(band.packets, band.bytes, size) {
+            return self.overflow(hots, id);
         }
+        band.push(hots, 0, id);
+        Enqueued::QUEUED
+    }
+
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "each hop of each packet")]
+    fn dequeue(&mut self, hots: &[Hot]) -> PacketId {
+        let header = self.schedule.header_next(!self.headers.is_empty(), !self.data.is_empty());
+        let band = if header { &mut self.headers } else { &mut self.data };
+        band.pop(hots)
     }
 
     fn urgency(&self) -> u8 {
@@ -133,7 +136,7 @@ impl Discipline for Trim {
 
     fn set(&mut self, setting: Setting) -> bool {
         match setting {
-            Setting::Buffer(limit) => self.data_limit = limit,
+            Setting::Buffer(limit) => self.data_room = limit.into(),
             Setting::MarkingThreshold(_) => return false,
         }
         true

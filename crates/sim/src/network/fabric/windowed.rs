@@ -7,6 +7,7 @@
 use super::{Fabric, Senders, drop_packet};
 use crate::engine::arena::{PacketId, flag};
 use crate::engine::boxes::{Arrival, Boxes, LONGEST_BITS};
+use crate::engine::prefetch::prefetch_lines;
 use crate::fabric::graph::{NodeId, PortId};
 use crate::fabric::queue::Enqueued;
 use crate::fabric::routing::Hop;
@@ -153,6 +154,9 @@ impl Fabric {
         for &node in &nodes {
             bench.arrivals.clear();
             engine.pending.boxes.take(node, &mut bench.arrivals);
+            for arrival in &bench.arrivals {
+                engine.packets.prefetch_hot(arrival.packet);
+            }
             if part {
                 bench.arrivals.retain(|&arrival| {
                     let now = engine.moment(arrival.time, arrival.link) < until;
@@ -229,7 +233,10 @@ impl Fabric {
                 }
             };
             match port {
-                Some(port) => bench.keys.push(key(port, arrival.time - from, place)),
+                Some(port) => {
+                    prefetch_lines(&self.ports[port as usize], 0..4);
+                    bench.keys.push(key(port, arrival.time - from, place));
+                }
                 None => drop_packet(engine, ledger, arrival.packet),
             }
         }
