@@ -12,7 +12,6 @@
 use super::engine::Moment;
 use super::fabric::{Bench, MOST_PORTS};
 use super::{Ending, Network, Stop};
-use crate::engine::boxes::Boxes;
 
 /// How the events of a run are scheduled. The outcome is the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,7 +61,7 @@ impl Network {
     }
 
     /// Whether the run is to go in windows.
-    fn wants_windows(&self) -> bool {
+    pub(super) fn wants_windows(&self) -> bool {
         if self.scheduling == Scheduling::Events || self.windows_possible().is_err() {
             return false;
         }
@@ -80,15 +79,7 @@ impl Network {
         if !self.wants_windows() {
             return;
         }
-        let Self { engine, fabric, .. } = self;
-        let graph = fabric.graph();
-        let delays = || graph.links.iter().map(|link| link.delay.ps());
-        let transmit = graph.links.iter().map(|link| link.rate.transmit_time(fabric.packet_bytes()).ps()).max();
-        let (least, most) = (delays().min().unwrap_or(1), delays().max().unwrap_or(1) + transmit.unwrap_or(0));
-        let switches = graph.nodes.len() - graph.hosts as usize;
-        let mut boxes = Boxes::new(graph.hosts, switches, least, most);
-        boxes.go_to(engine.now);
-        fabric.use_boxes(engine, boxes);
+        self.fabric.use_boxes(&mut self.engine, |_| true);
         self.windows = Some(Windows { bench: Bench::default(), at: self.engine.now });
     }
 
@@ -175,9 +166,9 @@ impl Network {
         engine.now = time;
         if engine.pending.wheel.due(engine.entities.next_change) == Some(time) {
             // It may concern what is on its way: that is on wires until it is over.
-            let boxes = fabric.empty_boxes(engine);
+            fabric.empty_boxes(engine);
             let ending = self.events_at(time);
-            self.fabric.use_boxes(&mut self.engine, boxes);
+            self.fabric.use_boxes(&mut self.engine, |_| true);
             return ending;
         }
         let now = engine.pending.boxes.take_at(time);

@@ -3,6 +3,7 @@
 
 use super::{Fabric, History};
 use crate::engine::arena::{Arena, Hot, Transfer};
+use crate::engine::boxes::Arrival;
 use crate::fabric::graph::PortId;
 use crate::fabric::port::Port;
 use crate::fabric::queue::{Discipline as _, Queue, nic::Nic};
@@ -159,6 +160,10 @@ impl Fabric {
         let Engine { pending, packets, .. } = engine;
         let id = packets.insert(message.hot, message.header);
         let port = &mut self.ports[message.port as usize];
+        let arrival = Arrival { time: message.arrival, link: message.port, packet: id };
+        if pending.boxes.in_use() && port.peer() >= self.graph.hosts && pending.boxes.put(port.peer(), arrival) {
+            return;
+        }
         port.put_on_wire(message.port, packets.hots(), pending, id, message.arrival);
     }
 }

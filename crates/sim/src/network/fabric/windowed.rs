@@ -88,26 +88,31 @@ fn tied(a: u64, b: u64, arrivals: &[Arrival], engine: &Engine) -> Ordering {
 }
 
 impl Fabric {
-    /// From now on what is sent to switches goes into these boxes, which are empty.
-    pub(in crate::network) fn use_boxes(&mut self, engine: &mut Engine, boxes: Boxes) {
-        engine.pending.boxes = boxes;
+    /// From now on what is sent to switches goes into boxes; only to those for which `ours` holds, if this is a part of a run.
+    pub(in crate::network) fn use_boxes(&mut self, engine: &mut Engine, ours: impl Fn(NodeId) -> bool) {
+        let Self { graph, .. } = self;
+        let delays = || graph.links.iter().map(|link| link.delay.ps());
+        let transmit = graph.links.iter().map(|link| link.rate.transmit_time(self.packet_bytes).ps()).max();
+        let (least, most) = (delays().min().unwrap_or(1), delays().max().unwrap_or(1) + transmit.unwrap_or(0));
+        let switches = graph.nodes.len() - graph.hosts as usize;
+        engine.pending.boxes = Boxes::new(graph.hosts, switches, least, most);
+        engine.pending.boxes.go_to(engine.now);
         for number in 0..self.ports.len() as u32 {
             let port = &mut self.ports[number as usize];
             port.catch_up(number, engine.packets.hots(), &mut engine.pending, engine.now);
-            port.set_boxed(port.peer() >= self.graph.hosts);
+            port.set_boxed(port.peer() >= graph.hosts && ours(port.peer()));
             port.list(number, &mut engine.pending);
         }
     }
 
-    /// From now on everything that is sent is on its wire, and so is what was in boxes. Returns these.
-    pub(in crate::network) fn empty_boxes(&mut self, engine: &mut Engine) -> Boxes {
+    /// From now on everything that is sent is on its wire, and so is what was in boxes.
+    pub(in crate::network) fn empty_boxes(&mut self, engine: &mut Engine) {
         let arrivals = engine.pending.boxes.drain();
-        let boxes = std::mem::take(&mut engine.pending.boxes);
+        engine.pending.boxes = Boxes::default();
         self.onto_wires(engine, arrivals);
         for port in &mut self.ports {
             port.set_boxed(false);
         }
-        boxes
     }
 
     /// An event of the wheel in a window, that of a link: what has arrived at a host.

@@ -3,7 +3,7 @@
 use super::super::Network;
 use super::super::Stop;
 use super::super::engine::Entities;
-use super::super::fabric::Fabric;
+use super::super::fabric::{Bench, Fabric};
 use super::super::prefetcher::Prefetcher;
 use super::pace::{CHUNK, Prospect};
 use super::part::Part;
@@ -24,6 +24,8 @@ pub(super) struct Divided {
     partition: Partition,
     /// Empty before the run is divided for the first time.
     parts: Vec<Part>,
+    /// Whether each goes in windows of its own, from switch to switch.
+    in_windows: bool,
     pub(super) division: Division,
 }
 
@@ -49,7 +51,8 @@ impl Divided {
         let events = vec![0; usize::from(partition.parts)];
         let whole = Some("too little happens at a time");
         let division = Division { events, window: partition.lookahead, whole, ..Division::default() };
-        Ok(Self { partition, parts: Vec::new(), division })
+        let in_windows = network.wants_windows();
+        Ok(Self { partition, parts: Vec::new(), in_windows, division })
     }
 
     /// Empty parts.
@@ -70,6 +73,8 @@ impl Divided {
                 .filter(|&(_, owner, peer)| owner == number && peer != number)
                 .map(|(port, _, peer)| (port, peer))
                 .collect(),
+            bench: Bench::default(),
+            at: 0,
         };
         (0..partition.parts).map(part).collect()
     }
@@ -108,6 +113,9 @@ impl Divided {
             self.parts = Self::empty_parts(&self.partition, network);
         }
         self.scatter(network);
+        if self.in_windows {
+            self.parts.iter_mut().for_each(Part::enter_windows);
+        }
         let away = self.parts.iter().map(|part| part.engine.packets.live()).sum();
         network.engine.show(network.engine.now, before, away);
         let limits = Limits {
@@ -156,6 +164,7 @@ impl Divided {
         self.division.whole = None;
         self.division.windows += windows.count.into_inner();
         self.division.critical += windows.critical.into_inner();
+        self.parts.iter_mut().for_each(Part::leave_windows);
         self.gather(network);
         if let Some(why) = undone {
             return Err(Undone(why));

@@ -1,8 +1,8 @@
 //! One part of a run, a *logical process*: some of the nodes, and all that happens at them.
 
-use super::super::engine::Engine;
+use super::super::engine::{Engine, Moment};
 use super::super::events::at_node;
-use super::super::fabric::{Fabric, Message};
+use super::super::fabric::{Bench, Fabric, Message};
 use super::super::hosts::Hosts;
 use super::super::ledger::Ledger;
 use super::super::prefetcher::Prefetcher;
@@ -27,17 +27,55 @@ pub(super) struct Part {
     pub(super) seed: u64,
     /// Channels to other parts: its ports that lead there, each with the part that it leads to.
     pub(super) channels: Vec<(PortId, u16)>,
+    /// While it goes in windows: lists, and the time before which all events have been handled.
+    pub(super) bench: Bench,
+    pub(super) at: u64,
 }
 
 impl Part {
+    /// From now on it goes in windows of its own, which are no longer than those of all parts.
+    pub(super) fn enter_windows(&mut self) {
+        let Self { engine, fabric, hosts, .. } = self;
+        fabric.use_boxes(engine, |node| hosts.owns(node));
+        self.at = self.engine.now;
+    }
+
+    /// Goes on event by event.
+    pub(super) fn leave_windows(&mut self) {
+        if self.engine.pending.boxes.in_use() {
+            self.fabric.empty_boxes(&mut self.engine);
+        }
+    }
+
     /// Handles all events before a time.
     pub(super) fn run_before(&mut self, limit: u64) {
+        while self.engine.pending.boxes.in_use() {
+            let next = self.engine.pending.next_bound().max(self.at);
+            if next >= limit {
+                self.at = limit;
+                return;
+            }
+            self.engine.pending.boxes.go_to(next);
+            let end = self.engine.pending.boxes.end().min(limit);
+            self.events_before(end);
+            let Self { engine, fabric, hosts, ledger, .. } = self;
+            fabric.run_window(engine, ledger, hosts, &mut self.bench, Moment::of(end));
+            self.at = end;
+        }
+        self.events_before(limit);
+    }
+
+    fn events_before(&mut self, limit: u64) {
         loop {
             if let Some(prefetcher) = &mut self.prefetcher {
                 prefetcher.step(&mut self.engine, &self.fabric, &self.hosts, limit);
             }
-            let Some((now, entity)) = self.engine.pending.wheel.pop_before(limit) else { return };
-            self.dispatch(now, entity);
+            let Self { engine, fabric, .. } = self;
+            let Some((now, entity)) = engine.pending.wheel.pop_before(limit) else { return };
+            let in_window = engine.pending.boxes.in_use() && entity < engine.entities.pacers;
+            if !(in_window && fabric.puts_in_box(engine, entity, now)) {
+                self.dispatch(now, entity);
+            }
         }
     }
 
@@ -79,7 +117,7 @@ impl Part {
     /// Hands over the packets sent before a time by links to other parts: `take` gets the packets and the parts that they go to. The part
     /// sends nothing new before the time that is returned.
     pub(super) fn send(&mut self, before: u64, mut take: impl FnMut(u16, Message)) -> u64 {
-        let Self { engine, fabric, channels, .. } = self;
+        let Self { engine, fabric, channels, at, .. } = self;
         let mut next = u64::MAX;
         for (n, &(port, to)) in channels.iter().enumerate() {
             if let Some(&(soon, _)) = channels.get(n + AHEAD) {
@@ -87,6 +125,7 @@ impl Part {
             }
             next = next.min(fabric.send_to_part(engine, port, before, |message| take(to, message)));
         }
-        next.min(engine.pending.wheel.next_bound())
+        // Boxes know of whole windows only.
+        next.min(engine.pending.next_bound().max(*at))
     }
 }
