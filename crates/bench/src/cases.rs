@@ -1,5 +1,5 @@
 //! The benchmark's cases: permutation, incast, storage requests and arrivals on fat-trees, 1500-byte packets, 1 Gbps, 10 us links, or,
-//! where the name says 100g, 100 Gbps and 1 us.
+//! where the name says 100g, 100 Gbps and 1 us; where it says 1us, 1 Gbps and 1 us.
 
 use anabranch_sim::fabric::graph::Graph;
 use anabranch_sim::fabric::jitter::Jitter;
@@ -62,6 +62,11 @@ const fn fast(name: &'static str, what: &'static str, transport: &'static str, k
     Case { gbps: 100, delay_us: 1, initial_window: 100, ..case(name, what, transport, k, bytes, Pattern::Permutation) }
 }
 
+/// With links that are short for their rate: in the time that a bit takes over one, it carries a twelfth of a packet.
+const fn short(name: &'static str, what: &'static str, transport: &'static str, k: u32, bytes: u64) -> Case {
+    Case { delay_us: 1, ..case(name, what, transport, k, bytes, Pattern::Permutation) }
+}
+
 /// Sessions that come and go, of this size or, if it is 0, of those of web search.
 const fn arrivals(name: &'static str, what: &'static str, transport: &'static str, k: u32, bytes: u64, n: u32) -> Case {
     case(name, what, transport, k, bytes, Pattern::Arrivals { sessions: n })
@@ -88,12 +93,14 @@ pub(crate) const CASES: &[Case] = &[
     case("scdp-small", "SCDP, permutation, 16 hosts, 1 MB", "scdp", 4, MB, Pattern::Permutation),
     case("ndp-k32", "NDP, permutation, 8192 hosts, 1 MB", "ndp", 32, MB, Pattern::Permutation),
     case("scdp-k32", "SCDP, permutation, 8192 hosts, 1 MB", "scdp", 32, MB, Pattern::Permutation),
+    fast("ndp-k16-100g", "NDP, permutation, 1024 hosts, 5 MB, 100 Gbps", "ndp", 16, 5 * MB),
+    fast("scdp-k16-100g", "SCDP, permutation, 1024 hosts, 5 MB, 100 Gbps", "scdp", 16, 5 * MB),
+    short("ndp-k8-1us", "NDP, permutation, 128 hosts, 20 MB, links of 1 us", "ndp", 8, 20 * MB),
+    short("dctcp-k8-1us", "DCTCP, permutation, 128 hosts, 20 MB, links of 1 us", "dctcp", 8, 20 * MB),
 ];
 
 /// Further cases, for runs on several threads.
 pub(crate) const FAST: &[Case] = &[
-    fast("ndp-k16-100g", "NDP, permutation, 1024 hosts, 5 MB, 100 Gbps", "ndp", 16, 5 * MB),
-    fast("scdp-k16-100g", "SCDP, permutation, 1024 hosts, 5 MB, 100 Gbps", "scdp", 16, 5 * MB),
     fast("ndp-k32-100g", "NDP, permutation, 8192 hosts, 1 MB, 100 Gbps", "ndp", 32, MB),
     fast("scdp-k32-100g", "SCDP, permutation, 8192 hosts, 1 MB, 100 Gbps", "scdp", 32, MB),
     arrivals("dctcp-k8-web", "DCTCP, web search at 60 %, 128 hosts", "dctcp", 8, 0, 2_000),

@@ -6,12 +6,13 @@
 //!
 //! `anabranch-bench` runs every case and prints a Markdown table; `anabranch-bench CASE` runs one and prints one line of
 //! numbers; `anabranch-bench --list` lists them; `--runs N` takes the median of N; `--threads N` compares runs on one
-//! thread with such on N, by the clock.
+//! thread with such on N, by the clock. `--events` or `--windows` before `--once CASE` says how events are scheduled.
 
 mod cases;
 mod process;
 mod threads;
 
+use anabranch_sim::network::Scheduling;
 use cases::{CASES, Case, FAST};
 use std::process::{Command, ExitCode};
 
@@ -29,6 +30,7 @@ struct Measured {
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let (mut runs, mut threads) = (3, 1);
+    let mut scheduling = Scheduling::Auto;
     let mut names = Vec::new();
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
@@ -43,8 +45,10 @@ fn main() -> ExitCode {
                 Some(n) if n > 0 => runs = n,
                 _ => return usage("--runs needs a number, at least 1"),
             },
+            "--events" => scheduling = Scheduling::Events,
+            "--windows" => scheduling = Scheduling::Windows,
             "--once" => match rest.next().and_then(|n| Case::find(n)) {
-                Some(case) => return once(case),
+                Some(case) => return once(case, scheduling),
                 None => return usage("--once needs the name of a case"),
             },
             "--threads" => match rest.next().and_then(|n| n.parse().ok()) {
@@ -76,8 +80,9 @@ fn usage(problem: &str) -> ExitCode {
 }
 
 /// Runs a case in this process and prints its numbers, for the parent to read.
-fn once(case: &Case) -> ExitCode {
+fn once(case: &Case, scheduling: Scheduling) -> ExitCode {
     let mut network = case.network();
+    network.schedule_in(scheduling);
     let before = process::user_seconds();
     network.run(|_| true);
     let user_s = process::user_seconds() - before;

@@ -16,7 +16,7 @@ use anabranch_sim::fabric::topology::{BCube, FatTree, Layers, LeafSpine, Topolog
 use anabranch_sim::host::protocol::{Protocol, Transport};
 use anabranch_sim::measure::RunRecord;
 use anabranch_sim::network::Fallback;
-use anabranch_sim::network::{Change, Network, Sampling, SessionGroup, Setup, Stop, Target};
+use anabranch_sim::network::{Change, Ending, Network, Sampling, Scheduling, SessionGroup, Setup, Stop, Target};
 use anabranch_sim::random;
 use anabranch_sim::workload::supply::{Series, Spread};
 use anabranch_sim::workload::{Mode, Session, Supply};
@@ -226,6 +226,31 @@ const UNDONE: [(&str, Stop); 3] = [
     ("scdp-detaching-unicast-trimming", Stop::Foreground),
     ("udp-volumes-beside-newreno", Stop::Idle),
 ];
+
+#[test]
+fn windows_do_not_change_the_records() {
+    let mut whole = std::collections::BTreeMap::new();
+    for stop in [Stop::Idle, Stop::Foreground] {
+        for ((name, one_by_one), (_, setup)) in runs().into_iter().zip(runs()) {
+            let one_by_one = scheduled(Setup { stop, ..one_by_one }, Scheduling::Events);
+            let mut network = Network::new(Setup { stop, ..setup });
+            if let Err(why) = network.windows_possible() {
+                *whole.entry(why).or_insert(0) += 1;
+            }
+            network.schedule_in(Scheduling::Windows);
+            // It goes on where it was interrupted.
+            let mut ending = network.run(|_| false);
+            while ending == Ending::Interrupted {
+                assert!(network.conservation().holds(), "{name}: {:?}", network.conservation());
+                ending = network.run(|_| false);
+            }
+            let in_windows = RunRecord::take(&mut network, ending);
+            assert_same(&one_by_one, &in_windows, &format!("{name} in windows until {stop:?}"));
+        }
+    }
+    let few: u32 = whole.values().sum();
+    assert!(few as usize * 2 < runs().len(), "{whole:?}");
+}
 
 #[test]
 fn parts_do_not_change_the_records() {

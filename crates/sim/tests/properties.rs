@@ -22,7 +22,7 @@ use anabranch_sim::fabric::topology::{
 use anabranch_sim::host::protocol::{Protocol, Transport};
 use anabranch_sim::measure::{BlockRow, FlowRow, LinkRow, RunRecord};
 use anabranch_sim::network::Fallback;
-use anabranch_sim::network::{Change, Ending, Network, Sampling, SessionGroup, Setup, Stop, Target};
+use anabranch_sim::network::{Change, Ending, Network, Sampling, Scheduling, SessionGroup, Setup, Stop, Target};
 use anabranch_sim::random;
 use anabranch_sim::workload::{Barrier, Connections, Mode, Session};
 use anabranch_transport::multipath::{
@@ -36,7 +36,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -639,22 +639,39 @@ proptest! {
     /// A run is the same on any number of threads, or is done anew on one.
     #[test]
     fn a_run_in_parts_is_the_same(world in worlds(), parts in 2..5_usize, asked in asked()) {
-        let mut network = Network::new(asked.of(world.setup()));
-        let ending = network.run(|_| true);
-        let serial = RunRecord::take(&mut network, ending);
-        if let Some((record, division)) = in_parts(asked.of(world.setup()), parts) {
+        let serial = scheduled(asked.of(world.setup()), Scheduling::Events);
+        if let Some((record, division)) = in_parts_scheduled(asked.of(world.setup()), parts, Scheduling::Events) {
             assert_same(&serial, &record, &format!("{division:?}"));
+        }
+    }
+
+    /// A run is the same event by event and in windows, whole and in parts.
+    #[test]
+    fn a_run_in_windows_is_the_same(world in worlds(), parts in 2..5_usize, asked in asked()) {
+        let setup = || asked.of(for_windows(&world));
+        let one_by_one = scheduled(setup(), Scheduling::Events);
+        assert_same(&one_by_one, &scheduled(setup(), Scheduling::Windows), "in windows");
+        if let Some((record, division)) = in_parts_scheduled(setup(), parts, Scheduling::Windows) {
+            assert_same(&one_by_one, &record, &format!("in windows, {division:?}"));
         }
     }
 }
 
-/// Most worlds can be divided, and most of what happens in these happens in parts.
+/// A world without what most often keeps it from going in windows.
+fn for_windows(world: &World) -> Setup {
+    Setup { return_to_sender: false, ..world.setup() }
+}
+
+/// Most worlds can be divided, and most of what happens in these happens in parts; most can go in windows.
 #[test]
 fn most_worlds_are_divided() {
     let mut runner = TestRunner::deterministic();
     let (mut divided, mut undone, mut serial, mut parallel) = (0, 0, 0, 0);
+    let mut in_windows = BTreeMap::new();
     for _ in 0..60 {
         let world = worlds().new_tree(&mut runner).expect("worlds can be made").current();
+        let possible = Network::new(for_windows(&world)).windows_possible();
+        *in_windows.entry(possible.err().unwrap_or("possible")).or_insert(0) += 1;
         match in_parts(world.setup(), 2) {
             None => undone += 1,
             Some((_, division)) if division.phases == 0 => serial += 1,
@@ -668,6 +685,7 @@ fn most_worlds_are_divided() {
         divided > 30 && parallel * 10 > divided * 9,
         "{divided} divided, {parallel} of them well; {serial} not, {undone} undone"
     );
+    assert!(in_windows["possible"] > 30, "{in_windows:?}");
 }
 
 /// The first receiver in the source's rack, where there is one path only, must not keep the group on one tree.

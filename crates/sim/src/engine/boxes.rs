@@ -18,6 +18,8 @@ const MOST_SLOTS: u64 = 32;
 /// Picoseconds since a window began have so many bits. With a few more, times the length of a window, they fit into 64.
 pub const LONGEST_BITS: u32 = 26;
 const LONGEST: u64 = 1 << LONGEST_BITS;
+/// The shortest window, in picoseconds: so much must pass between what is sent and its arrival.
+pub const SHORTEST: u64 = 2;
 const NONE: u32 = u32::MAX;
 
 /// The arrival of a packet at a switch.
@@ -74,9 +76,10 @@ pub struct Boxes {
 
 impl Boxes {
     /// For nodes from `first` on, of which there are so many. What is sent arrives after `least` picoseconds or more, mostly before
-    /// `most`. At time 0.
+    /// `most`; `least` is at least [`SHORTEST`]. At time 0.
     pub fn new(first: u32, nodes: usize, least: u64, most: u64) -> Self {
-        let length = least.clamp(1, LONGEST);
+        debug_assert!(least >= SHORTEST, "{least} ps is too short for a window");
+        let length = least.clamp(SHORTEST, LONGEST);
         let slots = (most / length + 2).next_power_of_two().min(MOST_SLOTS);
         Self {
             length,
@@ -268,5 +271,77 @@ impl Boxes {
             slot.ports.clear();
         }
         all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const FIRST: u32 = 3;
+    const NODES: u32 = 4;
+
+    proptest! {
+        /// Window by window, everything comes out of the boxes that was put there, in its window and at its switch, and every
+        /// port in the window for which it was listed last.
+        #[test]
+        fn all_comes_out_in_its_window(
+            length in SHORTEST..1_000_000,
+            most in 0..40_u64,
+            puts in prop::collection::vec((0..NODES, 0..60_000_000_u64, 0..40_u64, any::<bool>()), 1..300),
+        ) {
+            let mut boxes = Boxes::new(FIRST, NODES as usize, length, most * length);
+            let (mut inside, mut listed) = (Vec::new(), std::collections::BTreeMap::new());
+            let (mut nodes, mut ports, mut arrivals) = (Vec::new(), Vec::new(), Vec::new());
+            let mut empty = |boxes: &mut Boxes, inside: &mut Vec<(u32, Arrival)>, listed: &mut std::collections::BTreeMap<u32, u32>| {
+                let window = boxes.from()..boxes.end();
+                boxes.take_nodes(&mut nodes);
+                let mut found = Vec::new();
+                for node in nodes.drain(..) {
+                    boxes.take(node, &mut arrivals);
+                    found.extend(arrivals.drain(..).map(|arrival| (node, arrival)));
+                }
+                let mut expected: Vec<_> = inside.extract_if(.., |(_, arrival)| window.contains(&arrival.time)).collect();
+                found.sort_unstable_by_key(|(_, arrival)| arrival.packet);
+                expected.sort_unstable_by_key(|(_, arrival)| arrival.packet);
+                assert_eq!(found, expected);
+                boxes.take_ports(&mut ports);
+                for port in ports.drain(..) {
+                    if listed.get(&port) == Some(&boxes.window()) {
+                        listed.remove(&port);
+                    }
+                }
+                assert!(!listed.values().any(|&window| window == boxes.window()), "each is on its list");
+            };
+            for (packet, (node, ahead, jump, lists)) in puts.into_iter().enumerate() {
+                let time = boxes.from() + ahead % (length * (most + 4));
+                let arrival = Arrival { time, link: 7, packet: packet as u32 };
+                let near = time < boxes.from() + length * (most + 1);
+                let put = boxes.put(node + FIRST, arrival);
+                prop_assert!(put || !near || most >= MOST_SLOTS - 2, "there are boxes for {most} windows");
+                if put {
+                    inside.push((node + FIRST, arrival));
+                }
+                if lists {
+                    let before = listed.get(&node).copied().unwrap_or(u32::MAX);
+                    listed.insert(node, boxes.list(node, time, before));
+                }
+                prop_assert_eq!(boxes.len(), inside.len());
+                let until = boxes.from() + jump / 8 * length;
+                while boxes.next_bound() < until {
+                    let next = boxes.next_bound();
+                    boxes.go_to(next);
+                    empty(&mut boxes, &mut inside, &mut listed);
+                }
+                boxes.go_to(until.max(boxes.from()));
+            }
+            while boxes.next_bound() < u64::MAX {
+                let next = boxes.next_bound();
+                boxes.go_to(next);
+                empty(&mut boxes, &mut inside, &mut listed);
+            }
+            prop_assert!(inside.is_empty() && listed.is_empty() && boxes.is_empty());
+        }
     }
 }

@@ -14,7 +14,7 @@ use crate::engine::wheel::Entity;
 use crate::random;
 use anabranch_transport::{Duration, Rate};
 use std::iter;
-use transmitter::{NEVER, Run, Transmitter, UNLISTED};
+use transmitter::{NEVER, Run, Send, Transmitter, UNLISTED};
 
 #[cfg(test)]
 mod tests;
@@ -238,7 +238,7 @@ impl Port {
         self.run(entity, hots, pending, iter::empty(), now, |_| {});
     }
 
-    /// A packet wants to leave by this port. `None`: it waits or is sent, and there is nothing to tell.
+    /// A packet wants to leave by this port. `None`: it waits or is sent, and there is nothing to tell. What is due by now starts before.
     #[inline]
     pub fn send(
         &mut self,
@@ -248,10 +248,8 @@ impl Port {
         id: PacketId,
         now: u64,
     ) -> Option<Enqueued> {
-        let mut told = None;
-        // It has caught up with all that is due by now before the packet comes.
-        self.run(entity, hots, pending, iter::once((now, id)), 0, |outcome| told = Some(outcome));
-        told
+        let Self { tx: transmitter, queue } = self;
+        queue.accept(Send { transmitter, entity, hots, pending, id, now })
     }
 
     /// A packet is on the wire that will arrive after all others there. The link's event is scheduled if it is the only one.

@@ -226,18 +226,24 @@ impl Network {
     /// Handles the event of an entity; says how the run ended if it did.
     #[inline]
     fn handle_one(&mut self, now: u64, entity: u32) -> Option<Ending> {
-        self.engine.begin_event(now);
+        let Self { engine, fabric, hosts, ledger, .. } = self;
+        engine.begin_event(now);
         // Looking at the network leaves no trace.
+        let looks = entity == engine.entities.sampler;
+        if !looks {
+            engine.trace_event(entity);
+        }
+        if at_node(engine, fabric, hosts, ledger, entity) { None } else { self.handle_rare(entity) }
+    }
+
+    /// Handles an event that is not at a node.
+    #[inline(never)]
+    fn handle_rare(&mut self, entity: u32) -> Option<Ending> {
         if entity == self.engine.entities.sampler {
             self.monitor.sample(&mut self.engine, &mut self.fabric, &self.hosts, &self.ledger);
             if self.too_many_samples().is_some() {
                 return self.too_large();
             }
-            return None;
-        }
-        self.engine.trace_event(entity);
-        let Self { engine, fabric, hosts, ledger, .. } = self;
-        if at_node(engine, fabric, hosts, ledger, entity) {
             return None;
         }
         self.dispatch(entity);

@@ -12,6 +12,7 @@
 use super::engine::Moment;
 use super::fabric::{Bench, MOST_PORTS};
 use super::{Ending, Network, Stop};
+use crate::engine::boxes::SHORTEST;
 
 /// How the events of a run are scheduled. The outcome is the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,11 +42,11 @@ impl Network {
         self.scheduling = scheduling;
     }
 
-    /// Why this run cannot go in windows, if it cannot.
+    /// Whether the run can go in windows.
     ///
     /// # Errors
-    /// The reason.
-    fn windows_possible(&self) -> Result<(), &'static str> {
+    /// If it cannot: why.
+    pub fn windows_possible(&self) -> Result<(), &'static str> {
         let graph = self.fabric.graph();
         let to_hosts = |link: &crate::fabric::graph::Link| link.a < graph.hosts && link.b < graph.hosts;
         let obstacles = [
@@ -54,7 +55,7 @@ impl Network {
             (graph.multi_homed(), "hosts have several links"),
             (graph.links.iter().any(to_hosts), "hosts are linked with each other"),
             (self.fabric.shares_any_memory(), "ports share a memory"),
-            (graph.links.iter().any(|link| link.delay.ps() == 0), "a link has no delay"),
+            (graph.links.iter().any(|link| link.delay.ps() < SHORTEST), "a link has no delay"),
             (graph.ports() >= MOST_PORTS, "there are too many ports"),
         ];
         obstacles.into_iter().find(|(there, _)| *there).map_or(Ok(()), |(_, why)| Err(why))

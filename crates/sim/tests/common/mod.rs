@@ -6,7 +6,7 @@ use anabranch_sim::fabric::queue::{Limit, Queue, drop_tail, ecn, mlfq, trim};
 use anabranch_sim::fabric::routing::{RoutingConfig, RoutingMode};
 use anabranch_sim::host::protocol::{Protocol, Transport};
 use anabranch_sim::measure::RunRecord;
-use anabranch_sim::network::{Change, Division, Ending, Network, Sampling, SessionGroup, Setup, Stop};
+use anabranch_sim::network::{Change, Division, Ending, Network, Sampling, Scheduling, SessionGroup, Setup, Stop};
 use anabranch_sim::workload::{Mode, Session};
 use anabranch_transport::tcp::{Algorithm, TcpConfig};
 use anabranch_transport::{Bytes, Duration, Rate, Time, ndp, scdp};
@@ -169,10 +169,27 @@ pub(crate) fn complete(setup: Setup) -> RunRecord {
     record
 }
 
+/// Runs to the end, with its events scheduled in this way.
+pub(crate) fn scheduled(setup: Setup, scheduling: Scheduling) -> RunRecord {
+    let mut network = Network::new(setup);
+    network.schedule_in(scheduling);
+    let ending = network.run(|network| {
+        assert!(network.conservation().holds(), "{:?}", network.conservation());
+        true
+    });
+    RunRecord::take(&mut network, ending)
+}
+
 /// Runs in so many parts to the end, as far as that goes: what came of it, and how it was divided. `None`: it has to be done
 /// anew.
 pub(crate) fn in_parts(setup: Setup, parts: usize) -> Option<(RunRecord, Division)> {
+    in_parts_scheduled(setup, parts, Scheduling::Auto)
+}
+
+/// The same, with events scheduled in this way.
+pub(crate) fn in_parts_scheduled(setup: Setup, parts: usize, scheduling: Scheduling) -> Option<(RunRecord, Division)> {
     let mut network = Network::new(setup);
+    network.schedule_in(scheduling);
     let keep_going = |n: &Network| {
         assert!(n.conservation().holds(), "{:?}", n.conservation());
         true

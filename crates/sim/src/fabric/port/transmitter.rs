@@ -90,6 +90,30 @@ impl<A: Iterator<Item = (u64, PacketId)>, T: FnMut(Enqueued)> Visit for Run<'_, 
     }
 }
 
+/// A packet comes to a port: what comes of it, as [`Run`] tells it.
+pub(super) struct Send<'a> {
+    pub(super) transmitter: &'a mut Transmitter,
+    pub(super) entity: Entity,
+    pub(super) hots: &'a mut [Hot],
+    pub(super) pending: &'a mut Pending,
+    pub(super) id: PacketId,
+    pub(super) now: u64,
+}
+
+impl Visit for Send<'_> {
+    type Output = Option<Enqueued>;
+
+    #[inline]
+    fn visit<Q: Discipline>(self, queue: &mut Q) -> Option<Enqueued> {
+        let Self { transmitter, entity, hots, pending, id, now } = self;
+        if !transmitter.plain {
+            return Some(transmitter.offer_otherwise(queue, entity, hots, pending, id, now));
+        }
+        let outcome = transmitter.offer(queue, entity, hots, pending, id, now);
+        (!outcome.is_queued()).then_some(outcome)
+    }
+}
+
 impl Transmitter {
     #[cold]
     fn pause(&mut self) -> u64 {
