@@ -12,7 +12,7 @@ use anabranch_sim::fabric::graph::Graph;
 use anabranch_sim::fabric::jitter::Jitter;
 use anabranch_sim::fabric::queue::{Queue, fair::Fair};
 use anabranch_sim::fabric::routing::RoutingMode;
-use anabranch_sim::fabric::topology::{BCube, FatTree, Layers, LeafSpine, TopologyConfig};
+use anabranch_sim::fabric::topology::{BCube, FatTree, Layers, LeafSpine, Star, TopologyConfig};
 use anabranch_sim::host::protocol::{Protocol, Transport};
 use anabranch_sim::measure::RunRecord;
 use anabranch_sim::network::Fallback;
@@ -24,7 +24,7 @@ use anabranch_transport::multipath::{FrontBackConfig, MptcpConfig, SubflowContro
 use anabranch_transport::scdp::{Repair, ScdpConfig, Straggler, StragglerPolicy};
 use anabranch_transport::tcp::{Algorithm, TcpConfig};
 use anabranch_transport::udp::UdpConfig;
-use anabranch_transport::{Bytes, Rate};
+use anabranch_transport::{Bytes, Duration, Rate};
 use rand::Rng as _;
 use std::convert::Infallible;
 use std::fmt::Write as _;
@@ -250,6 +250,22 @@ fn windows_do_not_change_the_records() {
     }
     let few: u32 = whole.values().sum();
     assert!(few as usize * 2 < runs().len(), "{whole:?}");
+}
+
+/// Links of a picosecond more than a packet takes, and a look whenever a host has sent one: the last instant of a window, at which a
+/// port has more to send.
+#[test]
+fn the_last_instant_of_a_window_is_part_of_it() {
+    let sampled = || {
+        let delay = Duration(12_000_001);
+        let graph = build(&TopologyConfig::Star(Star { hosts: 4, rate: GBPS, delay }));
+        let sessions = (0..3).map(|host| unicast(host, 3, 60_000)).collect();
+        let sampling = Sampling { interval: us(12), queues: true, ..Sampling::default() };
+        Setup { sampling, ..setup(graph, trim(8), ndp(12), RoutingMode::PerPacketPermuted, sessions) }
+    };
+    assert_eq!(Network::new(sampled()).windows_possible(), Ok(()));
+    let (one_by_one, in_windows) = (Scheduling::Events, Scheduling::Windows);
+    assert_same(&scheduled(sampled(), one_by_one), &scheduled(sampled(), in_windows), "in windows");
 }
 
 #[test]

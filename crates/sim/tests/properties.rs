@@ -212,7 +212,7 @@ fn layer_rate(base: Rate) -> impl Strategy<Value = Option<Rate>> {
 }
 
 fn delays() -> impl Strategy<Value = Duration> {
-    prop_oneof![select(vec![0, 1, 500_000, 10_000_000, 300_000_000]), 0..50_000_000_u64].prop_map(Duration)
+    prop_oneof![select(vec![0, 1, 500_000, 10_000_000, 12_000_001, 300_000_000]), 0..50_000_000_u64].prop_map(Duration)
 }
 
 fn layer(base: Rate) -> impl Strategy<Value = Option<LayerLinks>> {

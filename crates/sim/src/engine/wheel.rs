@@ -407,9 +407,63 @@ impl Wheel {
         }
     }
 
-    /// When the first event is due; the end of time if none is pending. Looks at all entities.
+    /// When the first event is due; the end of time if none is pending.
     pub fn earliest(&self) -> u64 {
-        self.due.iter().copied().min().unwrap_or(IDLE)
+        let valid = |time: u64, entity: Entity| if self.due[entity as usize] == time { time } else { IDLE };
+        let in_batch = |event: &Keyed| valid(self.origin + event.offset(), event.entity());
+        let batch = self.buffer.iter().rev().map(in_batch).find(|&time| time != IDLE);
+        batch.unwrap_or_else(|| self.earliest_fine().min(self.earliest_near()).min(self.earliest_far()))
+    }
+
+    fn earliest_fine(&self) -> u64 {
+        let (slots, from) = (self.slots() as usize, (self.slot & self.mask) as usize);
+        let mut places = (from..slots).chain(0..from);
+        places
+            .find_map(|place| {
+                let (word, bit) = (place / 64, place % 64);
+                if self.occupied[word] >> bit & 1 == 0 {
+                    return None;
+                }
+                let turn = (self.slot & !self.mask) + if place < from { self.slots() } else { 0 };
+                let origin = (turn | place as u64) << self.shift;
+                let (mut line, mut first) = (&self.fine[place], IDLE);
+                let mut entries = &line.entries[..line.len as usize];
+                loop {
+                    for &Entry { offset, entity } in entries {
+                        let time = origin + u64::from(offset);
+                        if self.due[entity as usize] == time {
+                            first = first.min(time);
+                        }
+                    }
+                    let Some(before) = self.full.get(line.before as usize) else { break };
+                    (line, entries) = (before, &before.entries);
+                }
+                (first != IDLE).then_some(first)
+            })
+            .unwrap_or(IDLE)
+    }
+
+    /// The first event of level 1: that of its next list.
+    fn earliest_near(&self) -> u64 {
+        let base = self.level_base(1);
+        let now = (self.slot >> self.fine_bits & (COARSE - 1)) as usize;
+        let ahead = self.next_occupied(base + now, base + COARSE as usize);
+        ahead.or_else(|| self.next_occupied(base, base + now)).map_or(IDLE, |place| self.earliest_of(place - base))
+    }
+
+    /// The first event of level 2. Its lists may hold what lies beyond the last of them.
+    fn earliest_far(&self) -> u64 {
+        (COARSE as usize..2 * COARSE as usize).map(|list| self.earliest_of(list)).min().unwrap_or(IDLE)
+    }
+
+    /// The first event of a list of the coarse levels.
+    fn earliest_of(&self, list: usize) -> u64 {
+        let (mut entity, mut first) = (self.heads[list], IDLE);
+        while entity != NONE {
+            first = first.min(self.due[entity as usize]);
+            entity = self.links[entity as usize].next;
+        }
+        first
     }
 
     /// No event is due before this time; the end of time if none is pending. It depends on how far the wheel has turned.
@@ -753,6 +807,7 @@ mod tests {
                     }
                 }
                 prop_assert_eq!(wheel.len(), model.len());
+                prop_assert_eq!(wheel.earliest(), model.iter().map(|e| e.0).min().unwrap_or(IDLE));
             }
             model.sort_by_key(|e| std::cmp::Reverse(order(e)));
             while let Some(expected) = model.pop() {

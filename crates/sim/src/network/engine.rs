@@ -109,8 +109,8 @@ pub(super) struct Engine {
     events: u64,
     /// Packets that are in parts of the run.
     away: u32,
-    /// While hosts are ahead of switches: the entity whose event is handled.
-    ahead: Option<Entity>,
+    /// While hosts are ahead of switches: whose events have been handled now.
+    ahead: Vec<Entity>,
 }
 
 impl Engine {
@@ -126,7 +126,7 @@ impl Engine {
             fingerprint: 0x616e_6162_7261_6e63,
             events: 0,
             away: 0,
-            ahead: None,
+            ahead: Vec::new(),
         }
     }
 
@@ -142,7 +142,7 @@ impl Engine {
             fingerprint: 0,
             events: 0,
             away: 0,
-            ahead: None,
+            ahead: Vec::new(),
         }
     }
 
@@ -190,15 +190,23 @@ impl Engine {
     }
 
     /// In a window hosts come first: the event of this entity is handled while switches are still where the window began.
-    /// `None`: switches and hosts are at the same time.
     #[inline]
-    pub(super) fn set_ahead(&mut self, entity: Option<Entity>) {
-        self.ahead = entity;
+    pub(super) fn go_ahead(&mut self, now: u64, entity: Entity) {
+        if self.now != now {
+            self.ahead.clear();
+        }
+        self.ahead.push(entity);
     }
 
-    /// The moment of the event that is being handled while switches are still where the window began.
+    /// Hosts have come to the end of a window, or of the run.
+    pub(super) fn wait_for_switches(&mut self) {
+        self.ahead.clear();
+    }
+
+    /// How far hosts have come while switches are still where the window began: the last in order of the events that have been
+    /// handled. An event that was scheduled for the time at which that was done comes after the one that did so.
     pub(super) fn ahead_of_switches(&self) -> Option<Moment> {
-        self.ahead.map(|entity| self.moment(self.now, entity))
+        self.ahead.iter().map(|&entity| self.moment(self.now, entity)).max()
     }
 
     /// Schedules an entity's event at a time, or leaves it where it is if it is due before.

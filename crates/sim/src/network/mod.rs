@@ -114,6 +114,7 @@ pub struct Network {
     /// In large fabrics.
     prefetcher: Option<Prefetcher>,
     scheduling: Scheduling,
+    /// Whether it has been decided if the run goes in windows from here on.
     begun: bool,
     /// While the run goes in windows.
     windows: Option<Windows>,
@@ -171,7 +172,7 @@ impl Network {
         self.fabric.finish_captures(&self.engine)
     }
 
-    /// Runs until the run ends, or until `keep_going`, asked every few thousand events, says no.
+    /// Runs until the run ends, or until `keep_going`, asked every few thousand events, or after a window that has more, says no.
     pub fn run(&mut self, mut keep_going: impl FnMut(&Self) -> bool) -> Ending {
         loop {
             if let Some(ending) = self.advance(16_384) {
@@ -183,7 +184,7 @@ impl Network {
         }
     }
 
-    /// Handles so many events; says how the run ended if it did before.
+    /// Handles so many events, in windows somewhat more; says how the run ended if it did before.
     pub fn advance(&mut self, events: u32) -> Option<Ending> {
         let ending = self.handle(events);
         self.fabric.write_captures(&self.engine);

@@ -50,6 +50,12 @@ impl Schedule {
         self.changes.get(self.done).map(|c| c.0)
     }
 
+    /// Whether links are cut at a time, which is not after that of the next change: what is on its way there is lost.
+    pub(super) fn cuts_at(&self, time: Time) -> bool {
+        let due = self.changes[self.done..].iter().take_while(|change| change.0 <= time);
+        due.into_iter().any(|change| matches!(change.1, Change::Cut(_)))
+    }
+
     /// Takes the next change that is due by now.
     pub(super) fn take(&mut self, now: Time) -> Option<Change> {
         let &(_, change) = self.changes.get(self.done).filter(|c| c.0 <= now)?;

@@ -13,6 +13,8 @@ use super::engine::Moment;
 use super::fabric::{Bench, MOST_PORTS};
 use super::{Ending, Network, Stop};
 use crate::engine::boxes::SHORTEST;
+use crate::fabric::graph::Link;
+use anabranch_transport::Time;
 
 /// How the events of a run are scheduled. The outcome is the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,6 +31,9 @@ pub enum Scheduling {
 /// Windows pay if a link carries at least so many full packets in one.
 const PAYS: f64 = 0.3;
 
+/// Windows are not possible if a packet is on its way for more than so many.
+const LONG: u64 = 1024;
+
 /// What a run in windows needs besides.
 pub(super) struct Windows {
     bench: Bench,
@@ -37,7 +42,7 @@ pub(super) struct Windows {
 }
 
 impl Network {
-    /// How events are scheduled from now on. [`Scheduling::Auto`], if nobody says so.
+    /// How events are scheduled; before the run begins. [`Scheduling::Auto`], if nobody says so.
     pub fn schedule_in(&mut self, scheduling: Scheduling) {
         self.scheduling = scheduling;
     }
@@ -48,15 +53,17 @@ impl Network {
     /// If it cannot: why.
     pub fn windows_possible(&self) -> Result<(), &'static str> {
         let graph = self.fabric.graph();
-        let to_hosts = |link: &crate::fabric::graph::Link| link.a < graph.hosts && link.b < graph.hosts;
+        let (least, most) = self.fabric.spans();
+        let to_hosts = |link: &Link| link.a < graph.hosts && link.b < graph.hosts;
         let obstacles = [
             (self.fabric.is_captured(), "packets are captured"),
             (self.fabric.returns_to_sender(), "switches send headers back"),
             (graph.multi_homed(), "hosts have several links"),
             (graph.links.iter().any(to_hosts), "hosts are linked with each other"),
             (self.fabric.shares_any_memory(), "ports share a memory"),
-            (graph.links.iter().any(|link| link.delay.ps() < SHORTEST), "a link has no delay"),
-            (graph.ports() >= MOST_PORTS, "there are too many ports"),
+            (least < SHORTEST, "a link has no delay"),
+            (most / least.max(1) > LONG, "a link is much shorter than others, or than packets"),
+            (graph.ports() >= MOST_PORTS || !self.fabric.has_room_for_copies(), "there are too many ports"),
         ];
         obstacles.into_iter().find(|(there, _)| *there).map_or(Ok(()), |(_, why)| Err(why))
     }
@@ -68,9 +75,7 @@ impl Network {
         }
         let graph = self.fabric.graph();
         let least = graph.links.iter().map(|link| link.delay.ps()).min().unwrap_or(0);
-        let packets = |link: &crate::fabric::graph::Link| {
-            least as f64 / link.rate.transmit_time(self.fabric.packet_bytes()).ps() as f64
-        };
+        let packets = |link: &Link| least as f64 / link.rate.transmit_time(self.fabric.packet_bytes()).ps() as f64;
         let mean = graph.links.iter().map(packets).sum::<f64>() / graph.links.len().max(1) as f64;
         self.scheduling == Scheduling::Windows || mean >= PAYS
     }
@@ -84,11 +89,12 @@ impl Network {
         self.windows = Some(Windows { bench: Bench::default(), at: self.engine.now });
     }
 
-    /// Goes on event by event.
+    /// Everything that is on its way is on wires until events are handled again.
     pub(super) fn leave_windows(&mut self) {
         if self.windows.take().is_some() {
             self.fabric.empty_boxes(&mut self.engine);
         }
+        self.begun = false;
     }
 
     /// Handles so many events, or somewhat more, in windows; says how the run ended if it did before.
@@ -111,6 +117,11 @@ impl Network {
                 windows.at = cut.saturating_add(1);
                 if let Some(ending) = self.instant(cut) {
                     return Some(ending);
+                }
+                // An instant that is the last of its window ends it.
+                let Self { engine, fabric, hosts, ledger, .. } = self;
+                if windows.at == engine.pending.boxes.end() && engine.pending.boxes.has_more() {
+                    fabric.run_window(engine, ledger, hosts, &mut windows.bench, Moment::of(windows.at));
                 }
                 continue;
             }
@@ -149,24 +160,24 @@ impl Network {
             if entity < self.engine.entities.pacers && self.fabric.puts_in_box(&mut self.engine, entity, now) {
                 continue;
             }
-            self.engine.set_ahead(Some(entity));
+            self.engine.go_ahead(now, entity);
             let ending = self.handle_one(now, entity);
             debug_assert!(ending.is_none(), "what can end a run otherwise concerns the whole run");
             if self.is_over() {
-                self.engine.set_ahead(None);
-                return Some(self.engine.moment(now, entity));
+                break;
             }
         }
-        self.engine.set_ahead(None);
-        None
+        let last = self.engine.ahead_of_switches().filter(|_| self.is_over());
+        self.engine.wait_for_switches();
+        last
     }
 
     /// Handles all that happens at a time, in its order; all before has been handled.
     fn instant(&mut self, time: u64) -> Option<Ending> {
         let Self { engine, fabric, .. } = self;
         engine.now = time;
-        if engine.pending.wheel.due(engine.entities.next_change) == Some(time) {
-            // It may concern what is on its way: that is on wires until it is over.
+        if self.schedule.cuts_at(Time(time)) {
+            // It concerns what is on its way: that is on wires until it is over.
             fabric.empty_boxes(engine);
             let ending = self.events_at(time);
             self.fabric.use_boxes(&mut self.engine, |_| true);

@@ -13,7 +13,7 @@ use anabranch_transport::{Duration, Rate};
 
 /// No packet waits.
 pub(super) const NEVER: u64 = u64::MAX;
-/// No window has this number as long as ports are listed.
+/// No window has this number.
 pub(super) const UNLISTED: u32 = u32::MAX;
 
 /// All of a port but the queue, in two cache lines.

@@ -86,7 +86,7 @@ impl Trim {
     }
 
     /// A packet finds no room in its queue.
-    #[cold]
+    #[inline(never)]
     fn overflow(&mut self, hots: &mut [Hot], id: PacketId) -> Enqueued {
         if hots[id as usize].in_header_band() {
             return Enqueued::rejected(id);
@@ -109,8 +109,7 @@ impl Discipline for Trim {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "each hop of each packet")]
     fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Enqueued {
-        let Hot { size, flags, .. } = hots[id as usize];
-        let header = flags & (flag::CONTROL | flag::TRIMMED) != 0;
+        let (size, header) = (hots[id as usize].size, hots[id as usize].in_header_band());
         let room = if header { self.header_room } else { self.data_room };
         let band = if header { &mut self.headers } else { &mut self.data };
         if !room.admits(band.packets, band.bytes, size) {

@@ -5,7 +5,7 @@
 //! other, and nobody can tell.
 
 use super::{Fabric, Senders, drop_packet};
-use crate::engine::arena::{PacketId, flag};
+use crate::engine::arena::flag;
 use crate::engine::boxes::{Arrival, Boxes, LONGEST_BITS};
 use crate::engine::prefetch::prefetch_lines;
 use crate::fabric::graph::{NodeId, PortId};
@@ -90,10 +90,8 @@ fn tied(a: u64, b: u64, arrivals: &[Arrival], engine: &Engine) -> Ordering {
 impl Fabric {
     /// From now on what is sent to switches goes into boxes; only to those for which `ours` holds, if this is a part of a run.
     pub(in crate::network) fn use_boxes(&mut self, engine: &mut Engine, ours: impl Fn(NodeId) -> bool) {
+        let (least, most) = self.spans();
         let Self { graph, .. } = self;
-        let delays = || graph.links.iter().map(|link| link.delay.ps());
-        let transmit = graph.links.iter().map(|link| link.rate.transmit_time(self.packet_bytes).ps()).max();
-        let (least, most) = (delays().min().unwrap_or(1), delays().max().unwrap_or(1) + transmit.unwrap_or(0));
         let switches = graph.nodes.len() - graph.hosts as usize;
         engine.pending.boxes = Boxes::new(graph.hosts, switches, least, most);
         engine.pending.boxes.go_to(engine.now);
@@ -115,20 +113,15 @@ impl Fabric {
         }
     }
 
-    /// An event of the wheel in a window, that of a link: what has arrived at a host.
-    #[inline]
-    pub(in crate::network) fn arrive_in_window(&mut self, engine: &mut Engine, port: PortId) -> PacketId {
-        self.ports[port as usize].take_arrival(port, engine.packets.hots(), &mut engine.pending)
-    }
-
     /// An event of the wheel in a window, if it is that of a link to a switch: what arrives goes into the box of this window.
     #[inline]
     pub(in crate::network) fn puts_in_box(&mut self, engine: &mut Engine, port: PortId, now: u64) -> bool {
-        let node = self.ports[port as usize].peer();
+        let p = &mut self.ports[port as usize];
+        let node = p.peer();
         if node < self.graph.hosts {
             return false;
         }
-        let packet = self.arrive_in_window(engine, port);
+        let packet = p.take_arrival(port, engine.packets.hots(), &mut engine.pending);
         let near = engine.pending.boxes.put(node, Arrival { time: now, link: port, packet });
         debug_assert!(near, "now is in the current window");
         true
@@ -142,6 +135,19 @@ impl Fabric {
             let arrivals = of_link.iter().map(|arrival| (arrival.time, arrival.packet));
             self.ports[link as usize].add_to_wire(link, engine.packets.hots(), &mut engine.pending, arrivals);
         }
+    }
+
+    /// The least delay of a link, and what a full packet takes at most from the start of its transmission to its arrival, in
+    /// picoseconds; of the links as they were built.
+    pub(in crate::network) fn spans(&self) -> (u64, u64) {
+        let delays = || self.graph.links.iter().map(|link| link.delay.ps());
+        let transmit = self.graph.links.iter().map(|link| link.rate.transmit_time(self.packet_bytes).ps()).max();
+        (delays().min().unwrap_or(0), delays().max().unwrap_or(0).saturating_add(transmit.unwrap_or(0)))
+    }
+
+    /// Whether a switch can sort a packet and the copies that it makes of it.
+    pub(in crate::network) fn has_room_for_copies(&self) -> bool {
+        self.most_branches < MOST_PACKETS
     }
 
     /// What switches, and ports that were listed, do in the current window before a moment.
@@ -198,13 +204,16 @@ impl Fabric {
         bench: &mut Bench,
         until: u64,
     ) {
-        let most = if self.multicast.is_empty() { MOST_PACKETS } else { MOST_PACKETS / (1 + self.most_branches) };
-        if bench.arrivals.len() <= most {
+        let copied = |arrival: &Arrival| engine.packets.hot(arrival.packet).has(flag::MULTICAST);
+        let few = bench.arrivals.len() <= MOST_PACKETS / (1 + self.most_branches);
+        if few || (bench.arrivals.len() <= MOST_PACKETS && !bench.arrivals.iter().any(copied)) {
             self.route(engine, ledger, node, bench);
             return self.serve(engine, ledger, senders, bench, until);
         }
+        // Too many for the places that keys have room for: some after the other, in the order of time.
+        let most = MOST_PACKETS / (1 + self.most_branches);
         let mut all = std::mem::take(&mut bench.arrivals);
-        all.sort_unstable_by_key(|arrival| engine.moment(arrival.time, arrival.link));
+        all.sort_by_cached_key(|arrival| engine.moment(arrival.time, arrival.link));
         for first in (0..all.len()).step_by(most) {
             bench.arrivals.clear();
             bench.arrivals.extend(all.iter().skip(first).take(most));
@@ -302,8 +311,10 @@ impl Fabric {
             p.run(port, engine.packets.hots(), &mut engine.pending, coming, until.saturating_sub(1), tell);
             p.list(port, &mut engine.pending);
         }
-        while let Some((port, outcome)) = bench.told.pop() {
+        let mut told = std::mem::take(&mut bench.told);
+        for (port, outcome) in told.drain(..) {
             self.on_outcome(engine, ledger, senders, port, outcome);
         }
+        bench.told = told;
     }
 }

@@ -16,7 +16,7 @@ mod part;
 mod partition;
 mod windows;
 
-use super::{Ending, Needs, Network, Scheduling};
+use super::{Ending, Needs, Network};
 use divided::Divided;
 use pace::{Pace, When};
 use std::time::Duration;
@@ -85,8 +85,6 @@ impl Network {
             Ok(divided) => divided,
             Err(why) => return Ok((self.run(keep_going), Division { whole: Some(why), ..Division::default() })),
         };
-        self.schedule_in(Scheduling::Events);
-        self.leave_windows();
         let mut pace = Pace::new(when);
         loop {
             let (events, now) = (self.events(), self.engine.now);
@@ -108,6 +106,7 @@ impl Network {
                 pace.was_not_divided();
                 continue;
             }
+            self.leave_windows();
             if !divided.phase(self, until, pace.rate(), &mut keep_going)? {
                 return Ok((Ending::Interrupted, divided.division));
             }
