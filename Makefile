@@ -13,6 +13,8 @@ BIN := .venv/bin
 export UV_PROJECT_ENVIRONMENT := .venv
 # The interpreter that `make setup` checked, and no other.
 export UV_PYTHON_DOWNLOADS := never
+# Images of containers set it, and then every interpreter compiles all modules anew: half of what a command of ours takes.
+unexport PYTHONDONTWRITEBYTECODE
 # What the codec does not have by default.
 CODEC_FEATURES := --features anabranch-raptorq/fountain,anabranch-raptorq/serde
 # What `anabranch-net` does not have by default.

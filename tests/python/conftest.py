@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import fixtures
 import pytest
+from broken import runner
+from broken.forks import Forks
 
 from anabranch import load
 from anabranch.base import cache
@@ -57,6 +59,13 @@ def _cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyP
     cache.path("").mkdir()
     for file in _library.iterdir():
         cache.path(file.name).hardlink_to(file)
+
+
+@pytest.fixture(scope="session")
+def forks() -> Iterator[Forks]:
+    """Runs commands in processes that have imported the libraries already, which takes longer than most commands."""
+    with Forks({**os.environ, **runner.ENVIRONMENT}) as started:
+        yield started
 
 
 @pytest.fixture

@@ -18,7 +18,9 @@ from anabranch.base import targets
 from anabranch.cli import common, terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
+
+    from broken.forks import Forks
 
 SCENARIO = """\
 repeat = 2
@@ -36,7 +38,6 @@ placement = { pattern = "permutation" }
 def command(
     folder: Path,
     *argv: str,
-    limit: Callable[[], object] | None = None,
     environment: Mapping[str, str] = MappingProxyType({}),
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -48,7 +49,6 @@ def command(
         timeout=300,
         check=False,
         env={**os.environ, **environment},
-        preexec_fn=limit,
     )
 
 
@@ -79,50 +79,38 @@ def test_errors_and_help_too(tmp_path: Path) -> None:
         assert command(tmp_path, name, "--help", environment=ASCII).returncode == 0
 
 
-def test_a_name_that_is_no_text(tmp_path: Path) -> None:
+def test_a_name_that_is_no_text(forks: Forks, tmp_path: Path) -> None:
     name = os.fsdecode(b"caf\xe9")
     fixtures.write(tmp_path / "r").rename(tmp_path / name)
-    done = command(tmp_path, "report", name)
+    done = forks.run(tmp_path, "report", name)
     assert done.returncode == 2
     assert "not valid UTF-8\nhint: " in done.stderr
     assert "Traceback" not in done.stderr
     (tmp_path / "a.toml").write_text(SCENARIO)
-    done = command(tmp_path, "run", "a.toml", "--out", os.fsdecode(b"o\xff"))
+    done = forks.run(tmp_path, "run", "a.toml", "--out", os.fsdecode(b"o\xff"))
     assert done.returncode == 2
     assert "not valid UTF-8" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_a_folder_named_like_a_pattern(tmp_path: Path) -> None:
+def test_a_folder_named_like_a_pattern(forks: Forks, tmp_path: Path) -> None:
     fixtures.write(tmp_path / "a[1]*")
-    assert command(tmp_path, "report", "a[1]*").returncode == 0
+    assert forks.run(tmp_path, "report", "a[1]*").returncode == 0
 
 
-def full(size: int) -> Callable[[], object]:
-    """No file may be larger: writing fails as on a full disk, with another number."""
-
-    def limit() -> None:
-        import signal
-
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-
-    return limit
-
-
-def test_a_report_that_does_not_fit_is_named(tmp_path: Path) -> None:
+def test_a_report_that_does_not_fit_is_named(forks: Forks, tmp_path: Path) -> None:
     fixtures.write(tmp_path / "r")
     before = sorted(path.name for path in (tmp_path / "r").iterdir())
-    done = command(tmp_path, "report", "r", limit=full(100_000))
+    done = forks.run(tmp_path, "report", "r", limits={resource.RLIMIT_FSIZE: 100_000})
     assert done.returncode == 2
     assert "error: r/report.html: File too large" in done.stderr
     assert "Traceback" not in done.stderr
     assert sorted(path.name for path in (tmp_path / "r").iterdir()) == before
 
 
-def test_results_that_do_not_fit_are_named_and_what_fits_is_kept(tmp_path: Path) -> None:
+def test_results_that_do_not_fit_are_named_and_what_fits_is_kept(forks: Forks, tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text(SCENARIO)
-    done = command(tmp_path, "run", "a.toml", "--out", "r", limit=full(2_500))
+    done = forks.run(tmp_path, "run", "a.toml", "--out", "r", limits={resource.RLIMIT_FSIZE: 2_500})
     assert done.returncode == 2
     assert "error: cannot write r/" in done.stderr
     assert "File too large" in done.stderr
@@ -130,7 +118,7 @@ def test_results_that_do_not_fit_are_named_and_what_fits_is_kept(tmp_path: Path)
     assert "Traceback" not in done.stderr
     drafts = [path.name for path in (tmp_path / "r").rglob(".*")]
     assert drafts == []
-    again = command(tmp_path, "run", "a.toml", "--out", "r", "--resume")
+    again = forks.run(tmp_path, "run", "a.toml", "--out", "r", "--resume")
     assert again.returncode == 0, again.stderr
 
 

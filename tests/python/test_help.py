@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,9 +15,10 @@ import typer.main
 from test_imports import COMMANDS
 from typer.testing import CliRunner
 
-from anabranch.base import bundle
+from anabranch.base import bundle, cache
 from anabranch.cli import app, catalogue
 from anabranch.cli.catalogue import Entry
+from anabranch.reproduce import registry
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,7 +67,12 @@ def test_commands_and_options_are_completed(tmp_path: Path) -> None:
     assert "--decode-table" in complete("anabranch reproduce --d", tmp_path)
 
 
-def test_experiments_are_completed_from_the_list(tmp_path: Path) -> None:
+def test_experiments_are_completed_from_the_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The list that is kept, without the plans, which take seconds; `test_catalogue.py` makes it whole.
+    monkeypatch.chdir(tmp_path)
+    listed = [asdict(Entry(one.name, one.title, one.figures)) for one in registry.experiments()]
+    kept = {"key": catalogue._key(), "full": listed, "speed": 1e6}
+    cache.write(catalogue.FILE, json.dumps(kept).encode())
     found = complete("anabranch reproduce scdp/fig1", tmp_path)
     assert {"scdp/fig10", "scdp/fig13"} <= set(found)
     assert all(name.startswith("scdp/fig1") for name in found)

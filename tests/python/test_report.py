@@ -82,6 +82,15 @@ def test_charts_are_checked_where_a_test_asks_for_it(request: pytest.FixtureRequ
         axes.spec_of(alt.Chart().mark_point().encode(alt.X("a:Q", **wrong)))
 
 
+def test_nobody_copies_the_rows_of_a_chart() -> None:
+    rows = [{"a": 1}]
+    base = alt.Chart(axes.inline(rows)).encode(x="a:Q")
+    chart = alt.layer(alt.layer(base.mark_point(), base.mark_line()), alt.Chart(axes.inline([{"a": 2}])).mark_rule())
+    found = list(axes.spec_of(chart.properties(height=9))["datasets"].values())
+    assert found == [rows, [{"a": 2}]]
+    assert found[0] is rows
+
+
 def test_a_page_leaves_the_switch_as_it_was_whoever_is_done_first() -> None:
     pages = [axes.unchecked() for _ in range(2)]
     for one in pages:

@@ -8,18 +8,17 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from anabranch.running import run as running
 
+if TYPE_CHECKING:
+    from broken.forks import Forks
+
 PAGE = Path(__file__).parents[2] / "docs/how-to/balance-a-fabric.md"
 TREE = 'topology="m-port-n-tree", m=4, n=3'
-
-
-def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [str(Path(sys.executable).parent / "anabranch"), "routing", *arguments]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=120)
 
 
 def blocks(language: str) -> list[str]:
@@ -56,9 +55,21 @@ def test_python_of_the_page_runs() -> None:
     exec(code, {})
 
 
-def test_json_has_everything(tmp_path: Path) -> None:
-    done = run(
-        TREE, "-t", "stride:4", "-s", "nr", "-s", "mdnvr-k:4/3", "--worst", "nr", "--decompose", "--json", cwd=tmp_path
+def test_json_has_everything(forks: Forks, tmp_path: Path) -> None:
+    done = forks.run(
+        tmp_path,
+        "routing",
+        TREE,
+        "-t",
+        "stride:4",
+        "-s",
+        "nr",
+        "-s",
+        "mdnvr-k:4/3",
+        "--worst",
+        "nr",
+        "--decompose",
+        "--json",
     )
     assert done.returncode == 0, done.stderr
     data = json.loads(done.stdout)
@@ -73,8 +84,10 @@ def test_json_has_everything(tmp_path: Path) -> None:
     assert data["decomposition"]["parts"][0]["entries"][0] == [0, 4, "1"]
 
 
-def test_drawings_colour_every_link(tmp_path: Path) -> None:
-    done = run(
+def test_drawings_colour_every_link(forks: Forks, tmp_path: Path) -> None:
+    done = forks.run(
+        tmp_path,
+        "routing",
         TREE,
         "-t",
         "stride:4",
@@ -86,7 +99,6 @@ def test_drawings_colour_every_link(tmp_path: Path) -> None:
         "a.svg",
         "--html",
         "a.html",
-        cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr
     drawn = ET.parse(tmp_path / "a.svg")
@@ -98,17 +110,17 @@ def test_drawings_colour_every_link(tmp_path: Path) -> None:
     assert (tmp_path / "a.html").read_text().count("<svg") == 1
     # A drawing is never written over what is read.
     (tmp_path / "tm.csv").write_text("0,1,1\n")
-    done = run(TREE, "-t", "tm.csv", "--svg", "tm.csv", cwd=tmp_path)
+    done = forks.run(tmp_path, "routing", TREE, "-t", "tm.csv", "--svg", "tm.csv")
     assert done.returncode == 2
     assert (tmp_path / "tm.csv").read_text() == "0,1,1\n"
 
 
-def test_fabrics_come_from_scenarios_and_topology_files(tmp_path: Path) -> None:
+def test_fabrics_come_from_scenarios_and_topology_files(forks: Forks, tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text('[fabric]\ntopology = "leaf-spine"\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\n')
     (tmp_path / "f.fabric").write_text("[hosts]\na\nb\n[switches]\ns\n[links]\na, s\nb, s, 2Gbps\n")
     (tmp_path / "tm.csv").write_text("a,b,2.5\n")
-    assert "ecmp" in run("s.toml", "-t", "random", cwd=tmp_path).stdout
-    done = run("f.fabric", "-t", "tm.csv", "-s", "ecmp", cwd=tmp_path)
+    assert "ecmp" in forks.run(tmp_path, "routing", "s.toml", "-t", "random").stdout
+    done = forks.run(tmp_path, "routing", "f.fabric", "-t", "tm.csv", "-s", "ecmp")
     assert "ecmp is optimal on this traffic: MLOAD 5/2" in done.stdout, done.stderr
 
 
@@ -129,19 +141,19 @@ def test_fabrics_come_from_scenarios_and_topology_files(tmp_path: Path) -> None:
         ((TREE, "-t", "random", "-s", "nr", "-s", "nr"), "error: scheme nr is asked for twice\n"),
     ],
 )
-def test_mistakes_end_with_a_message(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:
+def test_mistakes_end_with_a_message(arguments: tuple[str, ...], message: str, forks: Forks, tmp_path: Path) -> None:
     (tmp_path / "bad.csv").write_text("source,destination,amount\nx,h1,1\n")
-    done = run(*arguments, cwd=tmp_path)
+    done = forks.run(tmp_path, "routing", *arguments)
     assert done.returncode == 2
     assert done.stdout == ""
     assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_the_simulator_takes_the_weights_that_are_written(tmp_path: Path) -> None:
+def test_the_simulator_takes_the_weights_that_are_written(forks: Forks, tmp_path: Path) -> None:
     fabric = 'topology="leaf-spine", leaves=4, spines=2, hosts_per_leaf=2'
     paths = tmp_path / "paths.csv"
-    result = run(fabric, "--traffic", "stride:2", "--weights", str(paths), cwd=tmp_path)
+    result = forks.run(tmp_path, "routing", fabric, "--traffic", "stride:2", "--weights", str(paths))
     assert result.returncode == 0, result.stderr
     lines = paths.read_text().splitlines()
     assert lines[0] == "source,destination,path,weight"

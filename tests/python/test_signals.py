@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from broken.forks import Forks
+
 SCENARIO = """\
 name = "long"
 repeat = 400
@@ -47,11 +49,6 @@ def wait_for_runs(folder: Path, process: subprocess.Popen[str], wanted: int = 3)
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline, "no run finished"
         time.sleep(0.005)
-
-
-def command(folder: Path, *argv: str) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "anabranch", *argv]
-    return subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
 
 
 def status(folder: Path) -> list[str]:
@@ -87,18 +84,18 @@ def test_a_signal_keeps_the_finished_runs(tmp_path: Path, number: int, code: int
     assert (tmp_path / "r/report.html").is_file() == (not more)
 
 
-def test_runs_that_were_there_before_are_told_and_brought_back(tmp_path: Path) -> None:
+def test_runs_that_were_there_before_are_told_and_brought_back(forks: Forks, tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text(SCENARIO)
     few = ("run", "a.toml", "--threads", "1", "--out", "r", "--no-report", "--seeds", "2")
-    assert command(tmp_path, *few).returncode == 0
+    assert forks.run(tmp_path, *few).returncode == 0
     limit = ("--time-limit-wall", "0.001ms")  # no run is done in time
-    limited = command(tmp_path, *few, *limit)
+    limited = forks.run(tmp_path, *few, *limit)
     assert limited.returncode == 1
     assert "2 of the others finished earlier and are kept there under hidden names\nhint: " in limited.stderr
     assert limited.stderr.endswith("hint: the same command with --resume brings these back\n")
-    more = command(tmp_path, *few[:-1], "3", *limit)
+    more = forks.run(tmp_path, *few[:-1], "3", *limit)
     assert "hint: the same command with --resume brings these back and runs the rest\n" in more.stderr
-    back = command(tmp_path, *few, "--resume")
+    back = forks.run(tmp_path, *few, "--resume")
     assert back.returncode == 0
     assert "hint" not in back.stderr
     assert status(tmp_path) == ["complete"] * 2
@@ -115,7 +112,7 @@ def test_an_ignored_signal_stays_ignored(tmp_path: Path) -> None:
     assert set(status(tmp_path)) == {"complete"}
 
 
-def test_after_kill_9_everything_goes_on(tmp_path: Path) -> None:
+def test_after_kill_9_everything_goes_on(forks: Forks, tmp_path: Path) -> None:
     process = start(tmp_path, "repeat=60")
     wait_for_runs(tmp_path, process)
     process.kill()
@@ -130,12 +127,14 @@ def test_after_kill_9_everything_goes_on(tmp_path: Path) -> None:
     assert results.flows["run"].n_unique() == len(there)
     assert stats.fct_table(results)["samples"].max() == len(there)
     # ... reported ...
-    report = command(tmp_path, "report", "r")
+    report = forks.run(tmp_path, "report", "r")
     assert report.returncode == 1, report.stderr
     assert f"{60 - len(there)} of 60 runs did not complete" in " ".join(report.stdout.split())
     # ... and completed, with nothing run twice.
     before = {run: (tmp_path / "r/runs" / run / "flows.parquet").stat().st_mtime_ns for run in there}
-    resumed = command(tmp_path, "run", "a.toml", "repeat=60", "--out", "r", "--resume", "--threads", "1", "--no-report")
+    resumed = forks.run(
+        tmp_path, "run", "a.toml", "repeat=60", "--out", "r", "--resume", "--threads", "1", "--no-report"
+    )
     assert resumed.returncode == 0, resumed.stderr
     assert status(tmp_path) == ["complete"] * 60
     assert {run: (tmp_path / "r/runs" / run / "flows.parquet").stat().st_mtime_ns for run in there} == before
@@ -143,9 +142,9 @@ def test_after_kill_9_everything_goes_on(tmp_path: Path) -> None:
     assert left == []
 
 
-def test_a_run_that_ended_after_the_manifest_was_written_counts(tmp_path: Path) -> None:
+def test_a_run_that_ended_after_the_manifest_was_written_counts(forks: Forks, tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text(SCENARIO)
-    assert command(tmp_path, "run", "a.toml", "repeat=3", "--out", "r", "--no-report").returncode == 0
+    assert forks.run(tmp_path, "run", "a.toml", "repeat=3", "--out", "r", "--no-report").returncode == 0
     file = tmp_path / "r/manifest.json"
     manifest = json.loads(file.read_text())
     for run in manifest["runs"][1:]:
@@ -155,32 +154,32 @@ def test_a_run_that_ended_after_the_manifest_was_written_counts(tmp_path: Path) 
     assert status(tmp_path) == ["complete", "complete", "interrupted"]
 
 
-def test_without_a_manifest_the_hint_is_to_resume(tmp_path: Path) -> None:
+def test_without_a_manifest_the_hint_is_to_resume(forks: Forks, tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text(SCENARIO)
-    assert command(tmp_path, "run", "a.toml", "repeat=3", "--out", "r", "--no-report").returncode == 0
+    assert forks.run(tmp_path, "run", "a.toml", "repeat=3", "--out", "r", "--no-report").returncode == 0
     (tmp_path / "r/manifest.json").unlink()
-    report = command(tmp_path, "report", "r")
+    report = forks.run(tmp_path, "report", "r")
     assert report.returncode == 2
     assert "r: has runs, but no manifest.json\nhint: `anabranch run FILE --out DIR --resume`" in report.stderr
-    assert command(tmp_path, "run", "a.toml", "repeat=3", "--out", "r", "--resume", "--no-report").returncode == 0
-    assert command(tmp_path, "report", "r").returncode == 0
+    assert forks.run(tmp_path, "run", "a.toml", "repeat=3", "--out", "r", "--resume", "--no-report").returncode == 0
+    assert forks.run(tmp_path, "report", "r").returncode == 0
 
 
-def test_the_demonstration_can_be_resumed(tmp_path: Path) -> None:
+def test_the_demonstration_can_be_resumed(forks: Forks, tmp_path: Path) -> None:
     (tmp_path / "scenarios/examples").mkdir(parents=True)
     (tmp_path / "scenarios/examples/demo.toml").write_text(SCENARIO.replace("repeat = 400", "repeat = 4"))
-    assert command(tmp_path, "demo").returncode == 0
+    assert forks.run(tmp_path, "demo").returncode == 0
     (tmp_path / "out/demo/runs/p000-s2/run.json").unlink()
     before = (tmp_path / "out/demo/runs/p000-s1/flows.parquet").stat().st_mtime_ns
-    assert command(tmp_path, "demo", "--resume").returncode == 0
+    assert forks.run(tmp_path, "demo", "--resume").returncode == 0
     assert (tmp_path / "out/demo/runs/p000-s1/flows.parquet").stat().st_mtime_ns == before
 
 
-def test_a_second_command_that_is_refused_touches_nothing(tmp_path: Path) -> None:
+def test_a_second_command_that_is_refused_touches_nothing(forks: Forks, tmp_path: Path) -> None:
     process = start(tmp_path, "--no-report")
     try:
         wait_for_runs(tmp_path, process)
-        second = command(tmp_path, "run", "a.toml", "--out", "r")
+        second = forks.run(tmp_path, "run", "a.toml", "--out", "r")
         assert second.returncode == 2
         assert "another run is writing to r" in second.stderr
         assert len(list(tmp_path.glob("r/runs/p*/run.json"))) >= 3
@@ -188,26 +187,26 @@ def test_a_second_command_that_is_refused_touches_nothing(tmp_path: Path) -> Non
     finally:
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=120)
-    assert command(tmp_path, "report", "r").returncode in {0, 1}
+    assert forks.run(tmp_path, "report", "r").returncode in {0, 1}
 
 
-def test_drafts_of_a_killed_program_are_removed(tmp_path: Path) -> None:
+def test_drafts_of_a_killed_program_are_removed(forks: Forks, tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text(SCENARIO)
     few = ("run", "a.toml", "repeat=2", "--out", "r", "--no-report")
-    assert command(tmp_path, *few).returncode == 0
+    assert forks.run(tmp_path, *few).returncode == 0
     for name in ("manifest.part", ".manifest.json.part", "runs/.p000-s9.part/flows.parquet"):
         (tmp_path / "r" / name).parent.mkdir(exist_ok=True)
         (tmp_path / "r" / name).write_text("half")
-    assert command(tmp_path, *few).returncode == 0
+    assert forks.run(tmp_path, *few).returncode == 0
     assert [path.name for path in (tmp_path / "r").rglob("*.part")] == []
 
 
-def test_hidden_files_of_others_are_in_nobodys_way(tmp_path: Path) -> None:
+def test_hidden_files_of_others_are_in_nobodys_way(forks: Forks, tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text(SCENARIO)
     few = ("run", "a.toml", "repeat=2", "--out", "r", "--no-report")
-    assert command(tmp_path, *few).returncode == 0
+    assert forks.run(tmp_path, *few).returncode == 0
     (tmp_path / "r" / "runs" / ".DS_Store").write_text("theirs")
-    again = command(tmp_path, *few)
+    again = forks.run(tmp_path, *few)
     assert again.returncode == 0, again.stderr
     assert "holds 2 finished runs, which are made again; --resume keeps them" in again.stderr
     assert (tmp_path / "r" / "runs" / ".DS_Store").read_text() == "theirs"
@@ -215,16 +214,16 @@ def test_hidden_files_of_others_are_in_nobodys_way(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("table", ["flows.parquet", "links.parquet"])
 @pytest.mark.parametrize("cut", [True, False])
-def test_resume_makes_a_run_again_that_has_lost_a_table(tmp_path: Path, table: str, *, cut: bool) -> None:
+def test_resume_makes_a_run_again_that_has_lost_a_table(forks: Forks, tmp_path: Path, table: str, *, cut: bool) -> None:
     (tmp_path / "a.toml").write_text(SCENARIO)
     few = ("run", "a.toml", "repeat=2", "--out", "r", "--no-report")
-    assert command(tmp_path, *few).returncode == 0
+    assert forks.run(tmp_path, *few).returncode == 0
     file = tmp_path / "r" / "runs" / "p000-s1" / table
     whole = file.read_bytes()
     file.unlink()
     if cut:
         file.write_bytes(whole[: len(whole) // 2])
-    assert command(tmp_path, *few, "--resume").returncode == 0
+    assert forks.run(tmp_path, *few, "--resume").returncode == 0
     assert file.read_bytes() == whole
 
 

@@ -62,6 +62,24 @@ def spec_of(chart: alt.TopLevelMixin) -> dict[str, Any]:
     return spec
 
 
+class _Rows(alt.InlineDataset):
+    """Rows of a layer. Altair copies each layer some ten times on its way into a chart; these stay where they are."""
+
+    def __init__(self, rows: list[dict[str, Any]]) -> None:
+        super().__init__(rows)  # type: ignore[no-untyped-call]
+
+    def __deepcopy__(self, _: object = None) -> _Rows:
+        return self
+
+    def to_dict(self, *_: object, **__: object) -> list[dict[str, Any]]:  # type: ignore[override]  # as it is: a list
+        return self._args[0]  # type: ignore[no-any-return]
+
+
+def inline(rows: list[dict[str, Any]]) -> alt.InlineData:
+    """Data of a layer; nobody may change the rows afterwards."""
+    return alt.InlineData(values=_Rows(rows))
+
+
 def toggled(spec: dict[str, Any]) -> None:
     """Let the page hide series of a chart: those named by its parameter ``hidden``."""
     spec["params"] = [*spec.get("params", []), {"name": "hidden", "value": []}]

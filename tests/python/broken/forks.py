@@ -19,6 +19,8 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from tempfile import TemporaryFile
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
 
 import anabranch
@@ -38,6 +40,9 @@ ALONE = {"OPENBLAS_NUM_THREADS": "1", "_RJEM_MALLOC_CONF": "background_thread:fa
 ENDS_WITHIN_S = 10
 """Time that the process has to end."""
 
+RUNS_WITHIN_S = 300
+"""Time that a command has to end."""
+
 OPTIONS = ("-W", "error::ResourceWarning")
 """Options of the interpreter."""
 
@@ -46,11 +51,42 @@ class Forks:
     """A process that forks; each child runs one command."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+        self._begin()
+
+    def _begin(self) -> None:
         command = [sys.executable, *OPTIONS, "-m", "broken.forks"]
-        alone = {**environment, **ALONE, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        alone = {**self._environment, **ALONE, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         self._process = subprocess.Popen(
             command, env=alone, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
         )
+
+    def run(
+        self,
+        folder: Path,
+        *argv: str,
+        environment: Mapping[str, str] = MappingProxyType({}),
+        limits: Mapping[int, int] = MappingProxyType({}),
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end, with what this process has in its environment now."""
+        with Path(os.devnull).open("rb") as given, TemporaryFile() as out, TemporaryFile() as err:
+            streams = [given.fileno(), out.fileno(), err.fileno()]
+            clock = threading.Timer(RUNS_WITHIN_S, self.kill)
+            clock.start()
+            try:
+                self.start(argv, folder, {**os.environ, **environment}, streams, limits)
+                status, _ = self.wait()
+            except EOFError:
+                self._process.communicate()
+                self._begin()
+                raise
+            finally:
+                clock.cancel()
+            texts = []
+            for file in (out, err):
+                file.seek(0)
+                texts.append(file.read().decode(errors="surrogateescape"))
+        return subprocess.CompletedProcess(list(argv), os.waitstatus_to_exitcode(status), *texts)
 
     def start(
         self,

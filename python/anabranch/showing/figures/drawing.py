@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 import vl_convert
 
-from anabranch.showing.axes import CONFIG, MARKERS, as_low, log_axis, spec_of, toggled, unchecked
+from anabranch.showing.axes import CONFIG, MARKERS, as_low, inline, log_axis, spec_of, toggled, unchecked
 from anabranch.showing.curves import rounded
 
 Layers: TypeAlias = alt.LayerChart | alt.FacetChart
@@ -222,10 +222,6 @@ def _tips(panel: Panel, *, interval: bool) -> list[alt.Tooltip]:
     return tips
 
 
-def _inline(rows: list[dict[str, Any]]) -> alt.InlineData:
-    return alt.InlineData(values=rows)
-
-
 def _curves(panel: Panel, looks: _Looks) -> Layers:
     """Lines with a few markers each, which stand apart from those of other series."""
     rows, marks, spots = _rows(panel.data), [], []
@@ -245,19 +241,19 @@ def _curves(panel: Panel, looks: _Looks) -> Layers:
             spots += own[:: max(1, len(own) // SPOTS)]
     x, y = _horizontal(panel.x, panel.data, curve=True), _vertical(panel)
     lines = (
-        alt.Chart(_inline(rows))
+        alt.Chart(inline(rows))
         .mark_line(strokeWidth=1.7, interpolate="step-after" if panel.kind == "steps" else "linear", clip=True)
         .encode(x=x, y=y, order=alt.Order("x:Q"), color=looks.colour, strokeDash=looks.dash)
     )
     points = (
-        alt.Chart(_inline(marks))
+        alt.Chart(inline(marks))
         .mark_point(filled=True, size=40, opacity=1, clip=True)
         .encode(x=x, y=y, color=looks.colour, shape=looks.shape, tooltip=_tips(panel, interval=False))
     )
     if not looks.on_page:
         return alt.layer(lines, points)
     # Unseen points all along the curves, so that a reader can point at any place of them.
-    hover = alt.Chart(_inline(spots)).mark_point(filled=True, size=120, opacity=0, clip=True)
+    hover = alt.Chart(inline(spots)).mark_point(filled=True, size=120, opacity=0, clip=True)
     return alt.layer(lines, points, hover.encode(x=x, y=y, tooltip=_tips(panel, interval=False)))
 
 
@@ -270,14 +266,14 @@ def _with_interval(rows: list[dict[str, Any]], *, log: bool) -> list[dict[str, A
 def _means(panel: Panel, looks: _Looks) -> Layers:
     rows = _rows(panel.data)
     x, y = _horizontal(panel.x, panel.data, curve=False), _vertical(panel)
-    lines = alt.Chart(_inline(rows)).mark_line(strokeWidth=1.7, clip=True)
+    lines = alt.Chart(inline(rows)).mark_line(strokeWidth=1.7, clip=True)
     layers: list[alt.Chart] = [lines.encode(x=x, y=y, color=looks.colour, strokeDash=looks.dash)]
     known = _with_interval(rows, log=panel.y.log)
     if known:
-        rules = alt.Chart(_inline(known)).mark_rule(strokeWidth=1.3, clip=True)
+        rules = alt.Chart(inline(known)).mark_rule(strokeWidth=1.3, clip=True)
         layers.append(rules.encode(x=x, y=as_low(y), y2="high:Q", color=looks.colour))
     tips = _tips(panel, interval=bool(known))
-    points = alt.Chart(_inline(rows)).mark_point(filled=True, size=44, opacity=1)
+    points = alt.Chart(inline(rows)).mark_point(filled=True, size=44, opacity=1)
     layers.append(points.encode(x=x, y=y, color=looks.colour, shape=looks.shape, tooltip=tips))
     return alt.layer(*layers)
 
@@ -290,7 +286,7 @@ def _bars(panel: Panel, looks: _Looks) -> Layers:
     axis = alt.Axis(labelAngle=-35, labelAlign="right", labelOverlap=False) if turned else alt.Axis(labelAngle=0)
     x = alt.X("x:N", title=panel.x.title or None, sort=order, axis=axis)
     y = alt.Y("y:Q", title=panel.y.title, stack=True) if stacked else _vertical(panel)
-    base = alt.Chart(_inline(rows)).encode(x=x)
+    base = alt.Chart(inline(rows)).encode(x=x)
     known = [] if stacked else _with_interval(rows, log=panel.y.log)
     tips = _tips(panel, interval=bool(known))
     if stacked:
@@ -303,7 +299,7 @@ def _bars(panel: Panel, looks: _Looks) -> Layers:
         bars = bars.encode(y2=alt.datum(float(heights[heights > 0].min()) / 1e3))
     layers = [bars]
     if known:
-        rules = alt.Chart(_inline(known)).encode(x=x, xOffset=beside)
+        rules = alt.Chart(inline(known)).encode(x=x, xOffset=beside)
         # `currentColor` would not do in print, and a bar's own colour is not seen on the bar.
         layers.append(rules.mark_rule(strokeWidth=1.2, color="#555", clip=True).encode(y=as_low(y), y2="high:Q"))
     return alt.layer(*layers)
@@ -316,12 +312,12 @@ def _points(panel: Panel, looks: _Looks) -> Layers:
         whole = bool((_numbers(panel.data, "x") % 1 == 0).all())
         # Numbers of things have no halves between them.
         x = x.scale(zero=False, padding=12).axis(alt.Axis(tickMinStep=1) if whole else alt.Axis())
-    base = alt.Chart(_inline(rows)).encode(x=x, y=y, color=looks.colour)
+    base = alt.Chart(inline(rows)).encode(x=x, y=y, color=looks.colour)
     dots = base.mark_point(filled=True, size=46, opacity=0.9)
     layers = [dots.encode(shape=looks.shape, tooltip=_tips(panel, interval=False))]
     circled = [row for row in rows if row.get("ring")]
     if circled:
-        rings = alt.Chart(_inline(circled)).mark_point(
+        rings = alt.Chart(inline(circled)).mark_point(
             shape="circle", filled=False, size=120, strokeWidth=1.1, clip=True
         )
         layers.append(rings.encode(x=x, y=y, color=looks.colour))
@@ -340,7 +336,7 @@ def _reference(line: Reference, panel: Panel) -> alt.Chart | None:
             return None
         ends = [{"x": end, "y": end} for end in (float(shown.min()), float(shown.max()))]
         drawn = alt.Chart().mark_line(color=RED, strokeWidth=1.2, clip=True).encode(x="x:Q", y="y:Q")
-    return drawn.properties(data=_inline(ends))
+    return drawn.properties(data=inline(ends))
 
 
 KINDS: dict[str, Callable[[Panel, _Looks], Layers]] = {

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from anabranch.results import settings, stats
-from anabranch.showing.axes import as_low, log_axis
+from anabranch.showing.axes import as_low, inline, log_axis
 from anabranch.showing.report.charts import Chart, Charts
 
 if TYPE_CHECKING:
@@ -255,7 +255,7 @@ class _Drawn:
         return alt.X("x:Q", title=self.x.name, scale=scale, axis=axis)
 
     def _lines(self, of: Measure, data: list[dict[str, Any]], every: list[dict[str, Any]]) -> dict[str, Any]:
-        base = alt.Chart(alt.InlineData(values=data)).encode(x=self._horizontal())
+        base = alt.Chart(inline(data)).encode(x=self._horizontal())
         y = log_axis(alt.Y("value:Q", title=of.title), [row[end] for row in every for end in ("low", "high")])
         looks = self.charts.encodings()
         lines = base.mark_line(strokeWidth=1.8).encode(
@@ -280,7 +280,7 @@ class _Drawn:
         """One rectangle for each setting; rows from the bottom up, as on any axis."""
         columns = [self.comparison.text(self.x.key, value) for value in self.x.values]
         rows = [self.comparison.text(y.key, value) for value in reversed(y.values)]
-        cells: alt.Chart = alt.Chart(alt.InlineData(values=data)).mark_rect()
+        cells: alt.Chart = alt.Chart(inline(data)).mark_rect()
         return cells.encode(
             x=alt.X("x:O", title=self.x.name, sort=columns, axis=alt.Axis(grid=False)),
             y=alt.Y("y:O", title=y.name, sort=rows, axis=alt.Axis(grid=False)),

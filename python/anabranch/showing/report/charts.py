@@ -16,7 +16,7 @@ import polars as pl
 from anabranch.base import units
 from anabranch.results import stats
 from anabranch.results.comparison import within
-from anabranch.showing.axes import CONFIG, MARKERS, as_low, log_axis, spec_of, toggled
+from anabranch.showing.axes import CONFIG, MARKERS, as_low, inline, log_axis, spec_of, toggled
 from anabranch.showing.curves import POINTS, cdf, ranks, rounded
 from anabranch.showing.report.controlled import timelines
 from anabranch.showing.report.timeline import SETTINGS, envelope
@@ -187,7 +187,7 @@ class Charts:
 
         def rows(name: str, points: list[tuple[float, float]], unit: float) -> alt.InlineData:
             data = [{"x": time / 1e6, "y": value / unit, "name": name} for time, value in points]
-            return alt.InlineData(values=data)
+            return inline(data)
 
         left, right = [], []
         if line.throughput:
@@ -209,7 +209,7 @@ class Charts:
             steps = base.mark_line(strokeWidth=2.4, strokeDash=[7, 3], interpolate="step-after")
             left.append(steps.encode(x=x, y=depth, color=key))
         if line.marks:
-            marks = alt.InlineData(values=[{"x": time / 1e6, "name": text} for time, text in line.marks])
+            marks = inline([{"x": time / 1e6, "name": text} for time, text in line.marks])
             left.append(alt.Chart(marks).mark_rule(strokeDash=[2, 2], color="currentColor").encode(x=x))
             words = alt.Chart(marks).mark_text(align="left", baseline="top", dx=3, color="currentColor")
             left.append(words.encode(x=x, y=alt.value(2), text="name:N"))
@@ -219,7 +219,7 @@ class Charts:
     def _steps(self, data: list[dict[str, Any]], title: str) -> dict[str, Any]:
         end = max(row["x"] for row in data)
         x = alt.X("x:Q", title="time (ms)", scale=alt.Scale(domain=[0, end], nice=False))
-        base = alt.Chart(alt.InlineData(values=data)).encode(x=x)
+        base = alt.Chart(inline(data)).encode(x=x)
         y, colour = alt.Y("y:Q", title=title), self.encodings()["color"]
         band = base.mark_area(opacity=0.2, interpolate="step-after").encode(y=as_low(y), y2="high:Q", color=colour)
         lines = base.mark_line(strokeWidth=1.8, interpolate="step-after").encode(
@@ -290,7 +290,7 @@ class Charts:
             alt.Tooltip("y:Q", title=y["title"], format=".4~g"),
         ]
         lines = (
-            alt.Chart(alt.InlineData(values=data))
+            alt.Chart(inline(data))
             .mark_line(strokeWidth=1.8, interpolate="step-after" if share == "y" else "linear")
             .encode(
                 x=x,
@@ -301,16 +301,16 @@ class Charts:
             )
         )
         points = (
-            alt.Chart(alt.InlineData(values=marks))
+            alt.Chart(inline(marks))
             .mark_point(filled=True, size=46, opacity=1)
             .encode(x=x, y=y, tooltip=tips, **self.encodings())
         )
-        hover = alt.Chart(alt.InlineData(values=spots)).mark_point(filled=True, size=120, opacity=0)
+        hover = alt.Chart(inline(spots)).mark_point(filled=True, size=120, opacity=0)
         return self.finish(alt.layer(lines, points, hover.encode(x=x, y=y, tooltip=tips)))
 
     def _points(self, data: list[dict[str, Any]], key: str, order: list[str], name: str) -> dict[str, Any]:
         """Points with error bars, side by side within each category, on a log axis."""
-        base = alt.Chart(alt.InlineData(values=data)).encode(
+        base = alt.Chart(inline(data)).encode(
             x=alt.X(f"{key}:N", sort=order, title=None, axis=alt.Axis(labelAngle=0, labelLimit=90)),
             xOffset=alt.XOffset("series:N", sort=self.labels),
         )
