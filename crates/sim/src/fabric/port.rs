@@ -4,6 +4,9 @@
 //! flight. When a transmission ends and who is next need no event of their own, because nobody can notice before the
 //! next packet's arrival, which lies at least the propagation delay later. So a port *catches up* whenever it is
 //! touched: it starts, at the times at which they really start, all transmissions that are due.
+//!
+//! In [windows](crate::engine::boxes) a port that leads to a switch has no event: what it sends lies in the switch's box. A port at
+//! which packets wait is *listed*, and catches up at the end of the window in which it sends the next.
 
 use super::jitter::Jitter;
 use super::queue::{Discipline, Enqueued, Queue, Setting};

@@ -240,7 +240,7 @@ impl Engine {
 
     /// Adds arrivals at switches in the current window.
     #[inline]
-    pub(super) fn trace_all(&mut self, trace: Trace) {
+    pub(super) fn trace_all(&mut self, trace: &Trace) {
         self.now = self.now.max(trace.latest);
         self.events += trace.events;
         self.fingerprint = self.fingerprint.wrapping_add(trace.fingerprint);

@@ -24,8 +24,8 @@ impl WeightedRoundRobin {
 
     /// Whether the next packet comes from the header band.
     #[inline]
+    #[expect(clippy::needless_bitwise_bool, reason = "without branches: which of the two waits cannot be foreseen")]
     pub(super) fn header_next(&mut self, headers_wait: bool, data_waits: bool) -> bool {
-        // Without branches: which of the two waits cannot be foreseen.
         let in_turn = headers_wait & (self.headers_in_row < self.weight);
         self.headers_in_row = (self.headers_in_row + 1) * u32::from(data_waits & in_turn);
         !data_waits | in_turn

@@ -69,7 +69,7 @@ impl Bench {
             }
             std::mem::swap(keys, sorted);
         }
-        if keys.windows(2).fold(false, |tied, pair| tied | ((pair[0] ^ pair[1]) >> PLACE_BITS == 0)) {
+        if keys.windows(2).any(|pair| (pair[0] ^ pair[1]) >> PLACE_BITS == 0) {
             keys.sort_unstable_by(|&a, &b| {
                 (a >> PLACE_BITS).cmp(&(b >> PLACE_BITS)).then_with(|| tied(a, b, arrivals, engine))
             });
@@ -239,12 +239,11 @@ impl Fabric {
                 bench.to_copy.push(arrival);
                 continue;
             }
-            let port = match &row {
-                Some(row) => row.choose(hot.destination, &mut hot.path),
-                None => {
-                    let hop = Hop { routes: &self.routes, node, destination: hot.destination };
-                    self.schemes.egress(&hop, &mut hot.path)
-                }
+            let port = if let Some(row) = &row {
+                row.choose(hot.destination, &mut hot.path)
+            } else {
+                let hop = Hop { routes: &self.routes, node, destination: hot.destination };
+                self.schemes.egress(&hop, &mut hot.path)
             };
             match port {
                 Some(port) => {
@@ -254,7 +253,7 @@ impl Fabric {
                 None => drop_packet(engine, ledger, arrival.packet),
             }
         }
-        engine.trace_all(trace);
+        engine.trace_all(&trace);
         while let Some(arrival) = bench.to_copy.pop() {
             self.route_copies(engine, ledger, node, bench, arrival);
         }
