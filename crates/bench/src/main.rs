@@ -56,7 +56,10 @@ fn main() -> ExitCode {
                 _ => return usage("--threads needs a number, at least 2"),
             },
             "--once-on" => match (rest.next().and_then(|n| n.parse().ok()), rest.next().and_then(|n| Case::find(n))) {
-                (Some(threads), Some(case)) => return threads::once(case, threads),
+                (Some(threads), Some(case)) if scheduling == Scheduling::Auto => return threads::once(case, threads),
+                (Some(_), Some(_)) => {
+                    return usage("--events and --windows come before --once CASE, and concern nothing else");
+                }
                 _ => return usage("--once-on needs a number of threads and the name of a case"),
             },
             name => match Case::find(name) {
@@ -64,6 +67,9 @@ fn main() -> ExitCode {
                 None => return usage(&format!("no case is called {name:?}")),
             },
         }
+    }
+    if scheduling != Scheduling::Auto {
+        return usage("--events and --windows come before --once CASE, and concern nothing else");
     }
     if threads > 1 {
         return threads::table(&names, threads, runs);
@@ -75,7 +81,9 @@ fn main() -> ExitCode {
 }
 
 fn usage(problem: &str) -> ExitCode {
-    eprintln!("error: {problem}\n  hint: anabranch-bench [--list] [--runs N] [--threads N] [CASE ...]");
+    eprintln!(
+        "error: {problem}\n  hint: anabranch-bench [--list] [--runs N] [--threads N] [CASE ...], or [--events | --windows] --once CASE"
+    );
     ExitCode::from(2)
 }
 

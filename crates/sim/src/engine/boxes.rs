@@ -53,6 +53,12 @@ struct Slot {
     ports: Vec<Entity>,
 }
 
+impl Slot {
+    fn is_empty(&self) -> bool {
+        self.nodes.is_empty() && self.ports.is_empty()
+    }
+}
+
 /// The boxes of all switches. See the module's text.
 #[derive(Default)]
 pub struct Boxes {
@@ -98,11 +104,6 @@ impl Boxes {
     #[inline]
     pub fn in_use(&self) -> bool {
         self.length != 0
-    }
-
-    /// Picoseconds of a window.
-    pub fn length(&self) -> u64 {
-        self.length
     }
 
     /// Whether there is none.
@@ -212,16 +213,14 @@ impl Boxes {
     /// The first window from the current one on in which there is something to do begins not before this time; the end of time if
     /// there is nothing.
     pub fn next_bound(&self) -> u64 {
-        let todo = |slot: &Slot| !slot.nodes.is_empty() || !slot.ports.is_empty();
         (0..self.slots.len() as u32)
-            .find(|ahead| todo(&self.slots[(self.window.wrapping_add(*ahead) & self.mask) as usize]))
+            .find(|ahead| !self.slots[(self.window.wrapping_add(*ahead) & self.mask) as usize].is_empty())
             .map_or(u64::MAX, |ahead| self.from + u64::from(ahead) * self.length)
     }
 
     /// Whether there is something left to do in the current window.
     pub fn has_more(&self) -> bool {
-        let slot = &self.slots[(self.window & self.mask) as usize];
-        !slot.nodes.is_empty() || !slot.ports.is_empty()
+        !self.slots[(self.window & self.mask) as usize].is_empty()
     }
 
     /// The current window becomes that of a time. There is nothing left to do before it.
