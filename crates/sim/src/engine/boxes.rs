@@ -1,9 +1,10 @@
-//! Packets on their way to switches, by switch and window of time.
+//! Packets on their way, by window of time and by the switch at which they arrive, or for all hosts together.
 //!
 //! A window is no longer than the least delay of a link, so that whatever is sent in one arrives in a later one: when a window
-//! begins, all that will arrive at a switch in it lies in the switch's box of that window, in any order. So the scheduler
-//! need not keep these arrivals in order, one by one (conservative lookahead: Chandy and Misra 1979; in synchronous windows:
-//! Lubachevsky 1989). The ports that still have packets to send are listed by the window in which they send the next.
+//! begins, all that will arrive at a switch in it lies in the switch's box of that window, in any order, and what will arrive at
+//! hosts in the box that they share. So the scheduler need not keep these arrivals in order, one by one (conservative lookahead:
+//! Chandy and Misra 1979; in synchronous windows: Lubachevsky 1989). The ports that still have packets to send are listed by the
+//! window in which they send the next.
 //!
 //! Boxes are chains of small chunks from a pool whose last returned chunk is the first to be used again: it is still in the
 //! processor's cache.
@@ -24,7 +25,7 @@ const NONE: u32 = u32::MAX;
 /// Numbers of windows begin anew after this one, so that ports can have numbers that no window has.
 const LAST: u32 = u32::MAX >> 1;
 
-/// The arrival of a packet at a switch.
+/// The arrival of a packet at a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrival {
     /// Picoseconds.
@@ -47,6 +48,8 @@ const EMPTY: Head = Head { chunk: NONE, len: 0 };
 /// What there is to do in a window.
 #[derive(Clone, Default)]
 struct Slot {
+    /// Packets arrive at hosts.
+    hosts: bool,
     /// The switches at which packets arrive.
     nodes: Vec<u32>,
     /// The ports that send something that waits.
@@ -55,11 +58,11 @@ struct Slot {
 
 impl Slot {
     fn is_empty(&self) -> bool {
-        self.nodes.is_empty() && self.ports.is_empty()
+        !self.hosts && self.nodes.is_empty() && self.ports.is_empty()
     }
 }
 
-/// The boxes of all switches. See the module's text.
+/// The boxes of all nodes. See the module's text.
 #[derive(Default)]
 pub struct Boxes {
     /// Picoseconds of a window, and 2^64 divided by it; 0: boxes are not used.
@@ -71,7 +74,7 @@ pub struct Boxes {
     mask: u32,
     /// The first node that is a switch.
     first: u32,
-    /// `mask + 1` for each switch.
+    /// `mask + 1` for all hosts, and as many for each switch.
     heads: Vec<Head>,
     slots: Vec<Slot>,
     chunks: Vec<[Arrival; CHUNK]>,
@@ -83,9 +86,9 @@ pub struct Boxes {
 }
 
 impl Boxes {
-    /// For nodes from `first` on, of which there are so many. What is sent arrives after `least` picoseconds or more, mostly before
-    /// `most`; `least` is at least [`SHORTEST`]. At time 0.
-    pub fn new(first: u32, nodes: usize, least: u64, most: u64) -> Self {
+    /// For hosts, which are the nodes before `first`, and so many switches. What is sent arrives after `least` picoseconds or more,
+    /// mostly before `most`; `least` is at least [`SHORTEST`]. At time 0.
+    pub fn new(first: u32, switches: usize, least: u64, most: u64) -> Self {
         debug_assert!(least >= SHORTEST, "{least} ps is too short for a window");
         let length = least.clamp(SHORTEST, LONGEST);
         let slots = (most / length + 2).next_power_of_two().min(MOST_SLOTS);
@@ -94,7 +97,7 @@ impl Boxes {
             reciprocal: u64::MAX / length + 1,
             mask: slots as u32 - 1,
             first,
-            heads: vec![EMPTY; nodes * slots as usize],
+            heads: vec![EMPTY; (1 + switches) * slots as usize],
             slots: vec![Slot::default(); slots as usize],
             ..Self::default()
         }
@@ -124,7 +127,13 @@ impl Boxes {
         (self.window.wrapping_add(windows as u32) & LAST, windows <= u128::from(self.mask))
     }
 
-    /// A packet arrives at a node that is a switch. False if that is too far ahead for a box.
+    /// Where the box of a node is, of the window in a slot.
+    #[inline]
+    fn index(&self, node: u32, slot: u32) -> usize {
+        ((node + 1).saturating_sub(self.first) * (self.mask + 1) + slot) as usize
+    }
+
+    /// A packet arrives at a node. False if that is too far ahead for a box.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "each transmission of each packet")]
     pub fn put(&mut self, node: u32, arrival: Arrival) -> bool {
@@ -133,7 +142,7 @@ impl Boxes {
             return false;
         }
         let slot = window & self.mask;
-        let index = ((node - self.first) * (self.mask + 1) + slot) as usize;
+        let index = self.index(node, slot);
         let place = self.heads[index].len as usize % CHUNK;
         if place == 0 {
             self.add_chunk(index, node, slot);
@@ -154,17 +163,29 @@ impl Boxes {
         });
         let head = &mut self.heads[index];
         if head.len == 0 {
-            self.slots[slot as usize].nodes.push(node);
+            let to_do = &mut self.slots[slot as usize];
+            if node < self.first {
+                to_do.hosts = true;
+            } else {
+                to_do.nodes.push(node);
+            }
         }
         self.before[chunk as usize] = std::mem::replace(&mut head.chunk, chunk);
     }
 
-    /// Empties the box of a node of the current window into `to`, in any order.
+    /// Empties the box of a switch of the current window into `to`, in any order.
     #[inline]
     pub fn take(&mut self, node: u32, to: &mut Vec<Arrival>) {
+        self.take_box(self.index(node, self.window & self.mask), to);
+    }
+
+    /// The same with the box of all hosts.
+    #[inline]
+    pub fn take_hosts(&mut self, to: &mut Vec<Arrival>) {
         let slot = self.window & self.mask;
-        let index = ((node - self.first) * (self.mask + 1) + slot) as usize;
-        self.take_box(index, to);
+        if std::mem::take(&mut self.slots[slot as usize].hosts) {
+            self.take_box(slot as usize, to);
+        }
     }
 
     #[inline]
@@ -241,8 +262,9 @@ impl Boxes {
         let mut nodes = Vec::new();
         self.take_nodes(&mut nodes);
         let (mut taken, mut arrivals) = (Vec::new(), Vec::new());
-        for node in nodes {
-            self.take(node, &mut arrivals);
+        self.take_hosts(&mut arrivals);
+        let mut node = 0;
+        loop {
             for arrival in arrivals.drain(..) {
                 if arrival.time == time {
                     taken.push(arrival);
@@ -250,8 +272,10 @@ impl Boxes {
                     self.put(node, arrival);
                 }
             }
+            let Some(next) = nodes.pop() else { return taken };
+            node = next;
+            self.take(node, &mut arrivals);
         }
-        taken
     }
 
     /// Takes all packets out of all boxes.
@@ -261,6 +285,7 @@ impl Boxes {
             self.take_box(index, &mut all);
         }
         for slot in &mut self.slots {
+            slot.hosts = false;
             slot.nodes.clear();
             slot.ports.clear();
         }
@@ -283,7 +308,7 @@ mod tests {
         fn all_comes_out_in_its_window(
             length in SHORTEST..1_000_000,
             most in 0..40_u64,
-            puts in prop::collection::vec((0..NODES, 0..60_000_000_u64, 0..40_u64, any::<bool>()), 1..300),
+            puts in prop::collection::vec((0..FIRST + NODES, 0..60_000_000_u64, 0..40_u64, any::<bool>()), 1..300),
         ) {
             let mut boxes = Boxes::new(FIRST, NODES as usize, length, most * length);
             // Numbers begin anew soon.
@@ -293,7 +318,8 @@ mod tests {
             let mut empty = |boxes: &mut Boxes, inside: &mut Vec<(u32, Arrival)>, listed: &mut std::collections::BTreeMap<u32, u32>| {
                 let window = boxes.from()..boxes.end();
                 boxes.take_nodes(&mut nodes);
-                let mut found = Vec::new();
+                boxes.take_hosts(&mut arrivals);
+                let mut found: Vec<_> = arrivals.drain(..).map(|arrival| (0, arrival)).collect();
                 for node in nodes.drain(..) {
                     boxes.take(node, &mut arrivals);
                     found.extend(arrivals.drain(..).map(|arrival| (node, arrival)));
@@ -314,10 +340,11 @@ mod tests {
                 let time = boxes.from() + ahead % (length * (most + 4));
                 let arrival = Arrival { time, link: 7, packet: packet as u32 };
                 let near = time < boxes.from() + length * (most + 1);
-                let put = boxes.put(node + FIRST, arrival);
+                let put = boxes.put(node, arrival);
                 prop_assert!(put || !near || most >= MOST_SLOTS - 2, "there are boxes for {most} windows");
                 if put {
-                    inside.push((node + FIRST, arrival));
+                    // All hosts share a box.
+                    inside.push((if node < FIRST { 0 } else { node }, arrival));
                 }
                 if lists {
                     let before = listed.get(&node).copied().unwrap_or(u32::MAX);

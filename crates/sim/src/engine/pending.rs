@@ -1,5 +1,5 @@
-//! All that is still to happen: events in the [wheel](super::wheel), and packets on their way to switches in
-//! [boxes](super::boxes) while the run goes in windows.
+//! All that is still to happen: events in the [wheel](super::wheel), and packets on their way in [boxes](super::boxes) while the
+//! run goes in windows.
 
 use super::boxes::Boxes;
 use super::wheel::Wheel;
@@ -8,7 +8,7 @@ use super::wheel::Wheel;
 pub struct Pending {
     /// Events, in their order.
     pub wheel: Wheel,
-    /// Arrivals at switches, by window.
+    /// Arrivals, by window.
     pub boxes: Boxes,
 }
 

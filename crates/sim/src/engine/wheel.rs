@@ -389,13 +389,27 @@ impl Wheel {
     /// Removes and returns the earliest event, if it is due before `limit`. Events from `limit` on can be scheduled afterwards.
     #[inline]
     pub fn pop_before(&mut self, limit: u64) -> Option<(u64, Entity)> {
+        self.pop_if(limit, |_, _| true)
+    }
+
+    /// Removes and returns the earliest event, if it comes before one of `entity` at `time` that is not in the wheel. Events from then on
+    /// can be scheduled afterwards.
+    #[inline]
+    pub fn pop_ahead_of(&mut self, time: u64, entity: Entity) -> Option<(u64, Entity)> {
+        let salt = self.salt;
+        let decides = |due, other| due < time || (tie(salt, due, other), other) < (tie(salt, time, entity), entity);
+        self.pop_if(time.saturating_add(1), decides)
+    }
+
+    #[inline]
+    fn pop_if(&mut self, limit: u64, condition: impl Fn(u64, Entity) -> bool) -> Option<(u64, Entity)> {
         loop {
             if self.buffer.is_empty() && !self.advance_before(limit) {
                 return None;
             }
             let event = *self.buffer.last()?;
             let (time, entity) = (self.origin + event.offset(), event.entity());
-            if time >= limit {
+            if time >= limit || !condition(time, entity) {
                 return None;
             }
             self.buffer.pop();

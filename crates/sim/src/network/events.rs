@@ -4,6 +4,7 @@ use super::engine::Engine;
 use super::fabric::Fabric;
 use super::hosts::Hosts;
 use super::ledger::Ledger;
+use crate::engine::boxes::Arrival;
 use crate::engine::wheel::Entity;
 
 /// Handles the event of an entity that is at a node: a port, a pacer of pulls or a timer. False if it is none of these.
@@ -30,4 +31,18 @@ pub(super) fn at_node(
         return false;
     }
     true
+}
+
+/// A packet in the box of all hosts reaches its host: the event of its link.
+#[inline]
+pub(super) fn reaches_host(
+    engine: &mut Engine,
+    fabric: &mut Fabric,
+    hosts: &mut Hosts,
+    ledger: &mut Ledger,
+    Arrival { time, link, packet }: Arrival,
+) {
+    engine.begin_event(time);
+    engine.trace_event(link);
+    hosts.deliver(engine, fabric, ledger, link, packet);
 }

@@ -5,7 +5,8 @@ use super::engine::Engine;
 use super::fabric::{Fabric, Senders};
 use super::ledger::Ledger;
 use super::setup::Setup;
-use crate::engine::arena::{PacketId, flag};
+use crate::engine::arena::{Hot, PacketId, flag};
+use crate::engine::prefetch::{prefetch, prefetch_lines};
 use crate::fabric::graph::PortId;
 use crate::host::stack::Seen;
 use crate::host::{EndpointId, Feed, Hosted, Place, Remote};
@@ -133,6 +134,25 @@ impl Hosts {
     /// How many endpoints are open.
     pub(super) fn open_endpoints(&self) -> usize {
         self.open_endpoints
+    }
+
+    /// Asks for the memory of what a packet needs at its host besides its endpoint.
+    #[inline]
+    pub(super) fn prefetch_place(&self, fabric: &Fabric, hot: &Hot) {
+        prefetch(&self.endpoints[hot.endpoint as usize]);
+        if let Some(&port) = self.interfaces.ports.get(hot.destination as usize) {
+            prefetch_lines(&fabric.ports()[port as usize], 0..4);
+            prefetch(&self.random[hot.destination as usize]);
+            prefetch(&self.interfaces.pulls[hot.destination as usize]);
+        }
+    }
+
+    /// Asks for the memory of an endpoint.
+    #[inline]
+    pub(super) fn prefetch_endpoint(&self, endpoint: EndpointId) {
+        if let Some(hosted) = &self.endpoints[endpoint as usize] {
+            prefetch(&**hosted);
+        }
     }
 
     /// A packet has reached its host through a port.

@@ -22,6 +22,7 @@
 //! run is made of, `fallback` how sessions go without group sessions of the transport.
 
 mod admission;
+mod arrivals;
 mod barrier;
 mod controllers;
 mod engine;

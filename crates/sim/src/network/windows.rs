@@ -9,7 +9,9 @@
 //! hosts and switches are at the same time, and what happens then is handled event by event. If hosts find that the run is over,
 //! switches go as far as that event and no further.
 
+use super::arrivals::{Arrivals, Next};
 use super::engine::Moment;
+use super::events::reaches_host;
 use super::fabric::{Bench, MOST_PORTS};
 use super::{Ending, Network, Stop};
 use crate::engine::boxes::SHORTEST;
@@ -37,6 +39,7 @@ const LONG: u64 = 1024;
 /// What a run in windows needs besides.
 pub(super) struct Windows {
     bench: Bench,
+    arrivals: Arrivals,
     /// All events before this time have been handled.
     at: u64,
 }
@@ -86,7 +89,8 @@ impl Network {
             return;
         }
         self.fabric.use_boxes(&mut self.engine, |_| true);
-        self.windows = Some(Windows { bench: Bench::default(), at: self.engine.now });
+        let (bench, arrivals) = <(Bench, Arrivals)>::default();
+        self.windows = Some(Windows { bench, arrivals, at: self.engine.now });
     }
 
     /// Everything that is on its way is on wires until events are handled again.
@@ -126,7 +130,7 @@ impl Network {
                 continue;
             }
             let end = self.engine.pending.boxes.end().min(cut);
-            let last = self.hosts_before(end);
+            let last = self.hosts_before(&mut windows.arrivals, end);
             windows.at = last.map_or(end, |moment| moment.time);
             let Self { engine, fabric, hosts, ledger, .. } = self;
             fabric.run_window(engine, ledger, hosts, &mut windows.bench, last.unwrap_or(Moment::of(end)));
@@ -150,23 +154,30 @@ impl Network {
         due(e.sampler).min(due(e.next_change)).min(controllers).min(last)
     }
 
-    /// Handles the events at hosts before a time. The moment of the one by which the run was over, if one was.
-    fn hosts_before(&mut self, end: u64) -> Option<Moment> {
-        loop {
-            if let Some(prefetcher) = &mut self.prefetcher {
-                prefetcher.step(&mut self.engine, &self.fabric, &self.hosts, end);
+    /// Handles what happens at hosts before a time. The moment of what the run was over by, if it was.
+    fn hosts_before(&mut self, arrivals: &mut Arrivals, end: u64) -> Option<Moment> {
+        arrivals.take(&mut self.engine);
+        while let Some(next) = arrivals.next(&mut self.engine, &self.fabric, &self.hosts, end) {
+            match next {
+                Next::Packet(arrival) => {
+                    let Self { engine, fabric, hosts, ledger, .. } = self;
+                    engine.go_ahead(arrival.time, arrival.link);
+                    reaches_host(engine, fabric, hosts, ledger, arrival);
+                }
+                Next::Event(now, entity) => {
+                    if entity < self.engine.entities.pacers && self.fabric.puts_in_box(&mut self.engine, entity, now) {
+                        continue;
+                    }
+                    self.engine.go_ahead(now, entity);
+                    let ending = self.handle_one(now, entity);
+                    debug_assert!(ending.is_none(), "what can end a run otherwise concerns the whole run");
+                }
             }
-            let Some((now, entity)) = self.engine.pending.wheel.pop_before(end) else { break };
-            if entity < self.engine.entities.pacers && self.fabric.puts_in_box(&mut self.engine, entity, now) {
-                continue;
-            }
-            self.engine.go_ahead(now, entity);
-            let ending = self.handle_one(now, entity);
-            debug_assert!(ending.is_none(), "what can end a run otherwise concerns the whole run");
             if self.is_over() {
                 break;
             }
         }
+        arrivals.put_back(&mut self.engine);
         let last = self.engine.ahead_of_switches().filter(|_| self.is_over());
         self.engine.wait_for_switches();
         last

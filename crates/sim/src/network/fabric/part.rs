@@ -161,7 +161,7 @@ impl Fabric {
         let id = packets.insert(message.hot, message.header);
         let port = &mut self.ports[message.port as usize];
         let arrival = Arrival { time: message.arrival, link: message.port, packet: id };
-        if pending.boxes.in_use() && port.peer() >= self.graph.hosts && pending.boxes.put(port.peer(), arrival) {
+        if port.is_boxed() && pending.boxes.put(port.peer(), arrival) {
             return;
         }
         port.put_on_wire(message.port, packets.hots(), pending, id, message.arrival);

@@ -9,6 +9,7 @@ use crate::engine::arena::flag;
 use crate::engine::boxes::{Arrival, Boxes, LONGEST_BITS};
 use crate::engine::prefetch::prefetch_lines;
 use crate::fabric::graph::{NodeId, PortId};
+use crate::fabric::port::Port;
 use crate::fabric::queue::Enqueued;
 use crate::fabric::routing::Hop;
 use crate::network::engine::{Engine, Moment, Trace};
@@ -25,6 +26,13 @@ const PORT_SHIFT: u32 = TIME_BITS + PLACE_BITS;
 pub(in crate::network) const MOST_PORTS: u32 = 1 << (64 - PORT_SHIFT);
 /// The most packets of a switch that are sorted at a time.
 const MOST_PACKETS: usize = 1 << PLACE_BITS;
+/// The key of no packet, after all others. No port has its number.
+const NOTHING: u64 = u64::MAX;
+
+/// In a fabric of more bytes than this, packets and endpoints are not to be had from the second-level cache. Then what is sent to
+/// hosts goes into a box, too: who reads it knows what comes next, and can ask for its memory. In smaller ones the wheel is quicker.
+/// Builds with debug assertions do both with small fabrics.
+const LARGE: usize = 1 << if cfg!(debug_assertions) { 14 } else { 20 };
 
 /// Lists that are used again for each switch.
 #[derive(Default)]
@@ -43,7 +51,7 @@ pub(in crate::network) struct Bench {
 }
 
 #[inline]
-fn key(port: PortId, time: u64, place: usize) -> u64 {
+fn key_of(port: PortId, time: u64, place: usize) -> u64 {
     u64::from(port) << PORT_SHIFT | time << PLACE_BITS | place as u64
 }
 
@@ -53,7 +61,7 @@ fn place_of(key: u64) -> usize {
 }
 
 impl Bench {
-    /// Puts the keys in order.
+    /// Puts the keys in order, with [`NOTHING`] after them.
     #[inline]
     fn sort(&mut self, engine: &Engine) {
         let Self { keys, sorted, arrivals, .. } = self;
@@ -62,18 +70,21 @@ impl Bench {
         } else {
             // Each goes to the place that is the number of smaller ones.
             sorted.clear();
-            sorted.resize(keys.len(), 0);
+            sorted.resize(keys.len(), NOTHING);
             for &key in keys.iter() {
                 let place: usize = keys.iter().map(|&other| usize::from(other < key)).sum();
                 sorted[place] = key;
             }
             std::mem::swap(keys, sorted);
         }
-        if keys.windows(2).any(|pair| (pair[0] ^ pair[1]) >> PLACE_BITS == 0) {
+        let same = |pair: &[u64]| (pair[0] ^ pair[1]) >> PLACE_BITS == 0 && pair[0] != NOTHING;
+        if keys.windows(2).any(same) {
             keys.sort_unstable_by(|&a, &b| {
-                (a >> PLACE_BITS).cmp(&(b >> PLACE_BITS)).then_with(|| tied(a, b, arrivals, engine))
+                let order = (a >> PLACE_BITS).cmp(&(b >> PLACE_BITS));
+                if a == NOTHING { order } else { order.then_with(|| tied(a, b, arrivals, engine)) }
             });
         }
+        keys.push(NOTHING);
     }
 }
 
@@ -88,9 +99,11 @@ fn tied(a: u64, b: u64, arrivals: &[Arrival], engine: &Engine) -> Ordering {
 }
 
 impl Fabric {
-    /// From now on what is sent to switches goes into boxes; only to those for which `ours` holds, if this is a part of a run.
+    /// From now on what is sent to switches, and in a [`LARGE`] fabric to hosts, goes into boxes; only to those for which `ours` holds,
+    /// if this is a part of a run.
     pub(in crate::network) fn use_boxes(&mut self, engine: &mut Engine, ours: impl Fn(NodeId) -> bool) {
         let (least, most) = self.spans();
+        let to_hosts = self.ports.len() * size_of::<Port>() > LARGE;
         let Self { graph, .. } = self;
         let switches = graph.nodes.len() - graph.hosts as usize;
         engine.pending.boxes = Boxes::new(graph.hosts, switches, least, most);
@@ -98,7 +111,7 @@ impl Fabric {
         for number in 0..self.ports.len() as u32 {
             let port = &mut self.ports[number as usize];
             port.catch_up(number, engine.packets.hots(), &mut engine.pending, engine.now);
-            port.set_boxed(port.peer() >= graph.hosts && ours(port.peer()));
+            port.set_boxed((to_hosts || port.peer() >= graph.hosts) && ours(port.peer()));
             port.list(number, &mut engine.pending);
         }
     }
@@ -229,14 +242,14 @@ impl Fabric {
         let from = engine.pending.boxes.from();
         let row = self.schemes.is_plain().then(|| self.routes.row(node));
         let mut trace = Trace::default();
-        bench.keys.clear();
-        bench.keys.reserve(bench.arrivals.len());
-        for place in 0..bench.arrivals.len() {
-            let arrival = bench.arrivals[place];
+        let Bench { keys, arrivals, to_copy, .. } = &mut *bench;
+        keys.clear();
+        keys.resize(arrivals.len(), NOTHING);
+        for (place, (key, &arrival)) in keys.iter_mut().zip(&*arrivals).enumerate() {
             trace.add(arrival.time, u64::from(arrival.link));
             let hot = engine.packets.hot_mut(arrival.packet);
             if hot.has(flag::MULTICAST) {
-                bench.to_copy.push(arrival);
+                to_copy.push(arrival);
                 continue;
             }
             let port = if let Some(row) = &row {
@@ -248,7 +261,7 @@ impl Fabric {
             match port {
                 Some(port) => {
                     prefetch_lines(&self.ports[port as usize], 0..4);
-                    bench.keys.push(key(port, arrival.time - from, place));
+                    *key = key_of(port, arrival.time - from, place);
                 }
                 None => drop_packet(engine, ledger, arrival.packet),
             }
@@ -273,7 +286,7 @@ impl Fabric {
         let mut copies = std::mem::take(&mut self.branches);
         self.copies(engine, ledger, node, arrival.packet, at, &mut copies);
         for (port, packet) in copies.drain(..) {
-            bench.keys.push(key(port, arrival.time - from, bench.arrivals.len()));
+            bench.keys.push(key_of(port, arrival.time - from, bench.arrivals.len()));
             bench.arrivals.push(Arrival { packet, ..arrival });
         }
         self.branches = copies;
@@ -290,11 +303,9 @@ impl Fabric {
         until: u64,
     ) {
         bench.sort(engine);
-        // No port has its number.
-        bench.keys.push(u64::MAX);
         let Bench { keys, arrivals, told, .. } = bench;
         let mut n = 0;
-        while keys[n] != u64::MAX {
+        while keys[n] != NOTHING {
             let port = keys[n] >> PORT_SHIFT;
             let coming = std::iter::from_fn(|| {
                 let key = keys[n];

@@ -2,6 +2,7 @@
 
 use super::super::Network;
 use super::super::Stop;
+use super::super::arrivals::Arrivals;
 use super::super::engine::Entities;
 use super::super::fabric::{Bench, Fabric};
 use super::super::prefetcher::Prefetcher;
@@ -74,6 +75,7 @@ impl Divided {
                 .map(|(port, _, peer)| (port, peer))
                 .collect(),
             bench: Bench::default(),
+            arrivals: Arrivals::default(),
             at: 0,
         };
         (0..partition.parts).map(part).collect()

@@ -1,7 +1,8 @@
 //! One part of a run, a *logical process*: some of the nodes, and all that happens at them.
 
+use super::super::arrivals::{Arrivals, Next};
 use super::super::engine::{Engine, Moment};
-use super::super::events::at_node;
+use super::super::events::{at_node, reaches_host};
 use super::super::fabric::{Bench, Fabric, Message};
 use super::super::hosts::Hosts;
 use super::super::ledger::Ledger;
@@ -29,6 +30,7 @@ pub(super) struct Part {
     pub(super) channels: Vec<(PortId, u16)>,
     /// While it goes in windows: lists, and the time before which all events have been handled.
     pub(super) bench: Bench,
+    pub(super) arrivals: Arrivals,
     pub(super) at: u64,
 }
 
@@ -57,7 +59,7 @@ impl Part {
             }
             self.engine.pending.boxes.go_to(next);
             let end = self.engine.pending.boxes.end().min(limit);
-            self.events_before(end);
+            self.hosts_before(end);
             let Self { engine, fabric, hosts, ledger, .. } = self;
             fabric.run_window(engine, ledger, hosts, &mut self.bench, Moment::of(end));
             self.at = end;
@@ -70,13 +72,26 @@ impl Part {
             if let Some(prefetcher) = &mut self.prefetcher {
                 prefetcher.step(&mut self.engine, &self.fabric, &self.hosts, limit);
             }
-            let Self { engine, fabric, .. } = self;
-            let Some((now, entity)) = engine.pending.wheel.pop_before(limit) else { return };
-            let in_window = engine.pending.boxes.in_use() && entity < engine.entities.pacers;
-            if !(in_window && fabric.puts_in_box(engine, entity, now)) {
-                self.dispatch(now, entity);
+            let Some((now, entity)) = self.engine.pending.wheel.pop_before(limit) else { return };
+            self.dispatch(now, entity);
+        }
+    }
+
+    /// Handles what happens at hosts in a window before a time.
+    fn hosts_before(&mut self, end: u64) {
+        self.arrivals.take(&mut self.engine);
+        while let Some(next) = self.arrivals.next(&mut self.engine, &self.fabric, &self.hosts, end) {
+            let Self { engine, fabric, hosts, ledger, .. } = self;
+            match next {
+                Next::Packet(arrival) => reaches_host(engine, fabric, hosts, ledger, arrival),
+                Next::Event(now, entity) => {
+                    if entity >= engine.entities.pacers || !fabric.puts_in_box(engine, entity, now) {
+                        self.dispatch(now, entity);
+                    }
+                }
             }
         }
+        self.arrivals.put_back(&mut self.engine);
     }
 
     #[inline]
