@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from anabranch.base import units
 from anabranch.errors import AnabranchError
-from anabranch.reproduce import age, estimate, prose, registry
+from anabranch.reproduce import age, costs, prose, registry
 from anabranch.reproduce.claims import TOLERANCE, judge, ratio
-from anabranch.reproduce.record import cost_path, fingerprint, read_all
+from anabranch.reproduce.record import fingerprint, read_all
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -258,7 +258,7 @@ def cost(root: Path, experiments: Sequence[Experiment], records: Mapping[str, Re
     """Say what the recorded runs cost, from their recorded times; empty where none are."""
     runs, seconds = 0, 0.0
     for name in (one.name for one in experiments if one.name in records):
-        times = estimate.read(cost_path(root, name), quick=records[name].quick)
+        times = costs.read(costs.path(root, name), quick=records[name].quick)
         if times is not None:
             runs += len(times.seconds) * len(records[name].seeds)
             seconds += sum(times.seconds.values()) * len(records[name].seeds)

@@ -167,11 +167,6 @@ def path(root: Path, experiment: str) -> Path:
     return root / "docs" / "fidelity" / "data" / f"{experiment}.json"
 
 
-def cost_path(root: Path, experiment: str) -> Path:
-    """Where the times of an experiment are, below the repository."""
-    return root / "docs" / "fidelity" / "data" / f"{experiment}.cost.json"
-
-
 def write(file: Path, record: Record) -> None:
     """Write a record, by rename."""
     write_json(file, record.as_json())
