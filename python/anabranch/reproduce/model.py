@@ -147,7 +147,6 @@ class Experiment(Shared):
     claim: tuple[Claim, ...] = ()
     quick: tuple[str, ...] = ()
     notes: str = ""
-    reference: str | None = None
     calculate: str = ""
     open_ended: bool = False
     name: str = field(default="", metadata={"derived": True})
