@@ -1,4 +1,7 @@
-"""Whether what an experiment's file says fits together: names of rows, series, functions, notes and explanations."""
+"""Whether what an experiment's file says fits together: names of rows, series, functions, notes and explanations.
+
+What does not fit is an `AnabranchError`: the message names file and key, the hint the nearest name.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +31,7 @@ _, EXPERIMENT = bundle.ABOUT
 
 
 def names(experiment: Experiment, file: Path) -> None:
-    """Check the names in an experiment, and that its expressions are SQL.
-
-    Raises
-    ------
-    AnabranchError
-        If one does not fit; the message names file and key, the hint the nearest name.
-    """
+    """Check the names in an experiment, and that its expressions are SQL."""
     check = _Experiment(experiment, file)
     if experiment.calculate:
         check.there("calculate", function, experiment.calculate)
@@ -52,13 +49,7 @@ def names(experiment: Experiment, file: Path) -> None:
 
 
 def shared(paper: Paper, file: Path) -> None:
-    """Check what a paper's experiments share, which uses nothing of theirs.
-
-    Raises
-    ------
-    AnabranchError
-        If something does not fit; the message names file and key, the hint the nearest name.
-    """
+    """Check what a paper's experiments share, which uses nothing of theirs."""
     check = _Shared(paper, file)
     check.rows()
     check.series()
@@ -72,7 +63,7 @@ def shared(paper: Paper, file: Path) -> None:
 
 
 def references(experiment: Experiment, known: Sequence[Experiment], paper: Paper, file: Path) -> None:
-    """Check that what an experiment's notes and explanations refer to is there, which needs all experiments.
+    """Check that each text of an experiment is shown, and what it refers to there, which needs all experiments.
 
     Parameters
     ----------
@@ -80,13 +71,8 @@ def references(experiment: Experiment, known: Sequence[Experiment], paper: Paper
         The one to check, and all.
     paper, file
         Its paper, whose texts it has, too, and the file of that.
-
-    Raises
-    ------
-    AnabranchError
-        If it is not, or if a text is never shown; the message names file and key, the hint the nearest name.
     """
-    facts = prose.Facts(known, recorded=False)
+    facts = prose.Facts(known, read={one.name: None for one in known})
     names, scenarios = [one.name for one in known], [one.file for one in known if one.file]
     own, shown, theirs = Path(f"{experiment.folder}/{EXPERIMENT}"), prose.shown(experiment), prose.texts(paper)
     for other in known:

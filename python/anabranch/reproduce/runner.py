@@ -53,6 +53,8 @@ class Job:
         Where everything is written.
     plan
         Its runs.
+    overrides
+        Settings that replace those of the scenario.
     decode_table
         Table of decode latencies that its SCDP sessions use, by name or file; None: what the scenario says.
     """
@@ -62,17 +64,13 @@ class Job:
     seeds: int | None
     folder: Path
     plan: planning.Plan
+    overrides: tuple[str, ...] = ()
     decode_table: str | None = None
 
     @property
     def results(self) -> Path:
         """Folder of the results proper."""
         return self.folder / "results"
-
-    @property
-    def overrides(self) -> tuple[str, ...]:
-        """Settings that replace those of the scenario."""
-        return _overrides(self.experiment, quick=self.quick, decode_table=self.decode_table)
 
     def missing(self) -> list[planning.PlannedRun]:
         """Runs of the plan that the folder does not hold yet."""
@@ -139,10 +137,9 @@ def prepare(
     folder = out / experiment.paper / (experiment.name.partition("/")[2] + ("-quick" if quick else ""))
     if experiment.calculate:
         return Job(experiment, quick, None, folder, planning.Plan((), ()))
-    plan = planning.plan(
-        registry.scenario(experiment), _overrides(experiment, quick=quick, decode_table=decode_table), seeds=seeds
-    )
-    return Job(experiment, quick, seeds, folder, plan, decode_table)
+    overrides = _overrides(experiment, quick=quick, decode_table=decode_table)
+    plan = planning.plan(registry.scenario(experiment), overrides, seeds=seeds)
+    return Job(experiment, quick, seeds, folder, plan, overrides, decode_table)
 
 
 def runs(experiment: Experiment, *, quick: bool = False, seeds: int | None = None) -> tuple[planning.ListedRun, ...]:
