@@ -377,20 +377,11 @@ impl Endpoint for Connection {
     }
 
     fn stats(&self) -> Stats {
-        let timeouts = u64::from(self.timeouts);
-        match &self.half {
-            Half::Sender(sender) => {
-                let (data_sent, retransmitted) = sender.segments();
-                Stats { data_sent, retransmitted, timeouts, ..Stats::default() }
-            }
-            Half::Receiver(receiver) => Stats {
-                timeouts,
-                data_received: receiver.data_received,
-                marked_received: receiver.marked_received,
-                bytes_delivered: receiver.delivered(),
-                ..Stats::default()
-            },
-        }
+        let stats = match &self.half {
+            Half::Sender(sender) => sender.stats(),
+            Half::Receiver(receiver) => receiver.stats(),
+        };
+        Stats { timeouts: self.timeouts.into(), ..stats }
     }
 
     fn congestion_window(&self) -> Option<u64> {
@@ -406,12 +397,7 @@ impl Endpoint for Connection {
             (State::Closed, _) => "nothing: closed".into(),
             (State::Failed, _) => "nothing: gave up".into(),
             (State::Established, Half::Sender(sender)) => sender.waiting_for(self.timer.rto()),
-            (State::Established, Half::Receiver(receiver)) => format!(
-                "byte {}; {} B beyond it have arrived, window {} B",
-                receiver.delivered(),
-                receiver.waiting(),
-                receiver.window()
-            ),
+            (State::Established, Half::Receiver(receiver)) => receiver.waiting_for(),
         }
     }
 }
