@@ -61,7 +61,6 @@ title = "A toy"
 question = "Does it run?"
 section = "§0"
 order = 1
-figures = ["99a"]
 quick = ["workload.sessions.sessions=2", 'sweep."{WINDOW}"=[4, 12]']
 
 [rows.sessions]
@@ -442,7 +441,6 @@ title = "A sum"
 question = "Is it right?"
 section = "§0"
 order = 1
-figures = ["98"]
 calculate = "sums.loads"
 
 [series]

@@ -29,7 +29,6 @@ EXPERIMENT = Experiment(
     question="Question?",
     section="§V-A",
     order=1,
-    figures=("99",),
     figure=(),
     claim=(replace(CLAIM, explanation=""),),
     explanation={

@@ -9,6 +9,7 @@ import inspect
 import math
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,7 +46,6 @@ def names(experiment: Experiment, file: Path) -> None:
     for claim in experiment.claim:
         check.claim(claim, f"claim {claim.key}")
     check.prose()
-    check.figures()
 
 
 def shared(paper: Paper, file: Path) -> None:
@@ -221,25 +221,15 @@ class _Experiment(_Shared):
         if panel.each and not panel.key:
             self.fail(f"{at}: each", "the key 'key' is missing: expected a letter for each panel")
 
-    def figures(self) -> None:
-        """The figures that it lists are those that it draws, as a whole or panel by panel."""
-        listed = {one.rpartition(" ")[2]: one for one in self.of.figures}
-        drawn = {number + key: number for number, key in _drawn(self.of)}
-        for one, figure in drawn.items():
-            if not {one, figure} & set(listed):
-                self.fail("figures", f"{one!r} is drawn, and not listed")
-        for one, name in listed.items():
-            if one not in {*drawn, *drawn.values()}:
-                self.fail("figures", f"{name!r} is listed, and not drawn", nearest(one, drawn))
-
     def apart(self, other: Experiment) -> None:
         """Another experiment draws other figures, or other panels of the same; a figure without panels is all of it."""
-        theirs = _drawn(other)
-        for (number, key), source in _drawn(self.of).items():
-            for (one, panel), of in theirs.items():
-                if (one, of) == (number, source) and (key == panel or not key or not panel):
-                    name = f"{source} {number}{key or panel}".lstrip()
-                    self.fail("figures", f"{name!r} is one of {other.name} already")
+        theirs = [(figure, key) for figure in other.figure for key in figure.keys]
+        for mine in self.of.figure:
+            for key, (figure, panel) in product(mine.keys, theirs):
+                if (figure.of, figure.number) == (mine.of, mine.number) and (key == panel or not key or not panel):
+                    self.fail(
+                        f"figure {mine.number}", f"{key or panel or mine.number!r} is one of {other.name} already"
+                    )
 
     def claim(self, claim: Claim, at: str) -> None:
         if [one.key for one in self.of.claim].count(claim.key) > 1:
@@ -265,10 +255,3 @@ class _Experiment(_Shared):
         self.there(at, expression, claim.value, claim.condition)
         if claim.explanation:
             self.known(claim.explanation, self.of.explanation, "explanations", at)
-
-
-def _drawn(experiment: Experiment) -> dict[tuple[str, str], str]:
-    """The panels that an experiment draws, figure and letter, and of what they are if not of its paper."""
-    of = {one.rpartition(" ")[2]: one.rpartition(" ")[0] for one in experiment.figures}
-    panels = [(figure.number, key) for figure in experiment.figure for panel in figure.panel for key in panel.keys]
-    return {(number, key): of.get(number + key, of.get(number, "")) for number, key in panels}

@@ -352,7 +352,7 @@ class Facts:
             return (lambda: claim.paper) if kind == "paper" else partial(self._mean, of.name, key)
         number, _, letter = key.partition(":")[0].partition("/")
         figure = _known({one.number: one for one in of.figure}, number, "figure")
-        _known(dict.fromkeys(one for panel in figure.panel for one in panel.keys), letter, f"panel of figure {number}")
+        _known(dict.fromkeys(figure.keys), letter, f"panel of figure {number}")
         return partial(self._point, of.name, key)
 
     def _mean(self, name: str, key: str) -> float:
