@@ -143,11 +143,13 @@ def _make(*, quick: bool) -> Iterator[Entry]:
 
 def _entry(one: Experiment, *, quick: bool) -> Entry:
     from anabranch.reproduce import costs, runner  # noqa: PLC0415
+    from anabranch.running import plan as planning  # noqa: PLC0415
 
     if one.calculate:
         return Entry(one.name, one.title, one.figures)
     times = costs.known(one.name, quick=quick)
-    points = [speed.point_key(run.point) for run in runner.runs(one, quick=quick)]
+    runs = planning.runs(bundle.find(one.file), one.quick if quick else ())
+    points = [speed.point_key(run.point) for run in runs]
     if times is not None and all(point in times.seconds for point in points):
         each = [times.seconds[point] * times.speed for point in points]
     else:

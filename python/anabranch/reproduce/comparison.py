@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from anabranch.base import units
 from anabranch.errors import AnabranchError
 from anabranch.reproduce import age, costs, prose, registry
-from anabranch.reproduce.claims import TOLERANCE, Measured, judge, ratio
+from anabranch.reproduce.claims import TOLERANCE, Measured, judge
 from anabranch.reproduce.record import fingerprint, read_all
 
 if TYPE_CHECKING:
@@ -100,8 +100,10 @@ class Row:
     @property
     def ratio(self) -> str:
         """Ours over the paper's."""
-        value = ratio(self.claim.paper, self.ours.mean)
-        return "–" if value is None else units.digits(value, 2 if abs(value) < 0.1 else 3)  # noqa: PLR2004 - 0.0300 says too much
+        mean, paper = self.ours.mean, self.claim.paper
+        if mean is None or not paper:
+            return "–"
+        return units.digits(mean / paper, 2 if abs(mean / paper) < 0.1 else 3)  # noqa: PLR2004 - 0.0300 says too much
 
     @property
     def size(self) -> str:
