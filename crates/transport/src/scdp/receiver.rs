@@ -145,9 +145,11 @@ impl Receiver {
     /// A symbol arrived: takes it in, then adjusts the window.
     fn on_symbol(&mut self, now: Time, arrival: &Arrival<Header>, symbol: &Symbol, payload: &[u8]) {
         self.take_in(now, arrival, symbol, payload);
-        if let Some(session) = &self.session {
-            let over = self.state != State::Receiving;
-            self.requests.adjust(u32::from(arrival.from), session, self.decoding.is_full(), over);
+        let lane = u32::from(arrival.from);
+        if let Some(session) = &self.session
+            && !self.lane(lane).window().is_fixed()
+        {
+            self.requests.adjust(lane, session, self.decoding.is_full(), self.state != State::Receiving);
         }
     }
 

@@ -323,11 +323,11 @@ impl Endpoint for Connection {
                     out.segment.window = self.window;
                     return Some(self.transmit(out.segment, out.ect, out.priority, out.rank));
                 }
-                let ack = match std::mem::replace(&mut self.owed, Owed::Nothing) {
-                    Owed::Nothing => return None,
-                    Owed::Ack => 0,
-                    Owed::AckOfFin => 1,
-                };
+                if self.owed == Owed::Nothing {
+                    return None;
+                }
+                let ack = u64::from(self.owed == Owed::AckOfFin);
+                self.owed = Owed::Nothing;
                 let segment = Segment { ack, window: self.window, flags: Flags::ACK, ..Segment::default() };
                 Some(self.transmit(segment, false, 0, 0))
             }

@@ -201,13 +201,10 @@ impl Requests {
         Taken::Counted(index)
     }
 
-    /// A symbol of a sender has been taken in: its window may have changed, or allow more than there is to ask for. `over`: nothing
-    /// is asked for any more.
+    /// A symbol of a sender has been taken in: its window, which it finds itself, may have changed, or allow more than there is to ask
+    /// for. `over`: nothing is asked for any more.
     #[inline]
     pub(super) fn adjust(&mut self, lane: u32, session: &Session, full: bool, over: bool) {
-        if self.lanes.at(lane as usize).window().is_fixed() {
-            return;
-        }
         self.lanes.refresh(lane);
         if self.lanes.is_in_group() && !over {
             self.make_room(lane);
