@@ -9,7 +9,8 @@ import pytest
 from anabranch.base import cache
 from anabranch.cli import catalogue
 from anabranch.cli.catalogue import Entry
-from anabranch.reproduce import estimate, registry, runner
+from anabranch.reproduce import costs, registry, runner
+from anabranch.running import speed
 
 
 def kept() -> Path:
@@ -31,8 +32,8 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
 
 def test_it_lists_every_experiment_with_its_runs_and_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(estimate, "calibrate", lambda: 2e6)
-    found, speed = catalogue.entries()
+    monkeypatch.setattr(speed, "calibrate", lambda: 2e6)
+    found, packets = catalogue.entries()
     assert [(one.name, one.title, one.figures) for one in found] == [
         (one.name, one.title, one.figures) for one in registry.experiments()
     ]
@@ -41,10 +42,9 @@ def test_it_lists_every_experiment_with_its_runs_and_its_time(monkeypatch: pytes
         (entry,) = (one for one in found if one.name == name)
         (experiment,) = registry.find([name])
         plan = runner.prepare(experiment, Path()).plan
-        times = estimate.known(name, quick=False)
-        guess = estimate.estimate(plan.runs, times, speed=2e6, threads=3)
-        assert entry.runs == len(plan.runs) == guess.runs
-        assert entry.seconds(speed, 3) == pytest.approx(guess.seconds)
+        each = speed.predict(plan.runs, costs.known(name, quick=False), speed=2e6)
+        assert entry.runs == len(plan.runs)
+        assert entry.seconds(packets, 3) == pytest.approx(speed.seconds([*each.values()], 3))
 
 
 def test_it_is_kept_and_made_again_when_a_file_changes(made: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,9 +17,10 @@ from typer.testing import CliRunner, Result
 from anabranch import codec
 from anabranch.cli import app, progress
 from anabranch.errors import AnabranchError
-from anabranch.reproduce import Experiment, age, comparison, estimate, pages, record, registry, runner
+from anabranch.reproduce import Experiment, age, comparison, costs, pages, record, registry, runner
 from anabranch.reproduce.rows import REDUCTIONS
 from anabranch.running import plan as planning
+from anabranch.running import speed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -60,7 +61,6 @@ title = "A toy"
 question = "Does it run?"
 section = "§0"
 order = 1
-figures = ["99a"]
 quick = ["workload.sessions.sessions=2", 'sweep."{WINDOW}"=[4, 12]']
 
 [rows.sessions]
@@ -128,7 +128,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         page.parent.mkdir(parents=True, exist_ok=True)
         page.write_text(f"# {paper}\n\n{comparison.BEGIN}\n{comparison.END}\n")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(estimate, "calibrate", lambda: 1e6)
+    monkeypatch.setattr(speed, "calibrate", lambda: 1e6)
     return tmp_path
 
 
@@ -366,7 +366,7 @@ def test_a_foreign_folder_is_left_alone(lab: Path) -> None:
 def test_recording_writes_record_costs_and_tables(lab: Path) -> None:
     result = invoke("scdp/toy", "--record")
     assert result.exit_code == 0
-    file, cost = record.path(lab, "scdp/toy"), record.cost_path(lab, "scdp/toy")
+    file, cost = record.path(lab, "scdp/toy"), costs.path(lab, "scdp/toy")
     kept = record.read(file)
     assert kept is not None
     assert (kept.quick, kept.seeds, list(kept.claims)) == (False, (1, 2), ["goodput"])
@@ -441,7 +441,6 @@ title = "A sum"
 question = "Is it right?"
 section = "§0"
 order = 1
-figures = ["98"]
 calculate = "sums.loads"
 
 [series]
@@ -552,7 +551,7 @@ def test_the_pages_are_those_that_the_records_make() -> None:
 
 def test_every_record_is_of_an_experiment() -> None:
     known = {record.path(ROOT, one.name) for one in registry.experiments()}
-    known |= {record.cost_path(ROOT, one.name) for one in registry.experiments()}
+    known |= {costs.path(ROOT, one.name) for one in registry.experiments()}
     found = set((ROOT / "docs/fidelity/data").glob("*/*.json"))
     assert found <= known
 
@@ -561,32 +560,33 @@ def test_every_record_is_of_an_experiment() -> None:
 
 
 def planned(point: dict[str, Any], packets: int) -> planning.PlannedRun:
-    return planning.PlannedRun("p", point, 1, "scdp", "h", 4, 1, packets, 0, 0)
+    return planning.PlannedRun(str(point), point, 1, "scdp", "h", 4, 1, packets, 0, 0)
 
 
 def test_estimates_use_recorded_times_then_packets() -> None:
     runs = [planned({"w": 1}, 1000), planned({"w": 2}, 3000)]
-    plain = estimate.estimate(runs, None, speed=1000.0, threads=1)
-    assert (plain.seconds, plain.runs, plain.recorded) == (4.0, 2, 0)
+    plain = [*speed.predict(runs, speed=1000.0).values()]
+    assert (plain, speed.seconds(plain, 1)) == ([1.0, 3.0], 4.0)
     # The longest run bounds what threads can do.
-    assert estimate.estimate(runs, None, speed=1000.0, threads=2).seconds == 3.0
+    assert speed.seconds(plain, 2) == 3.0
     # Recorded on a machine of half the speed, 10 s for 1000 packets: 5 s here, and 15 s for the other run.
-    times = estimate.Times(500.0, {estimate.point_key({"w": 1}): 10.0}, 1000.0)
-    known = estimate.estimate(runs, times, speed=1000.0, threads=1)
-    assert (known.seconds, known.recorded) == (20.0, 1)
-    assert estimate.estimate([], times, speed=1000.0).seconds == 0.0
+    times = speed.Times(500.0, {speed.point_key({"w": 1}): 10.0}, 1000.0)
+    assert [*speed.predict(runs, times, speed=1000.0).values()] == [5.0, 15.0]
+    # Of a point without packets: as long as the others.
+    assert [*speed.predict([planned({"w": 3}, 0)], times, speed=1000.0).values()] == [5.0]
+    assert speed.seconds([*speed.predict([], times, speed=1000.0).values()], 0) == 0.0
 
 
 def test_times_that_are_none_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "a.cost.json"
-    assert estimate.read(file, quick=False) is None
+    assert costs.read(file, quick=False) is None
     file.write_text("[]")
     with pytest.raises(AnabranchError, match="not a record of costs"):
-        estimate.read(file, quick=False)
+        costs.read(file, quick=False)
 
 
 def test_calibration_measures_something() -> None:
-    assert 1e3 < estimate.calibrate() < 1e9
+    assert 1e3 < speed.calibrate() < 1e9
 
 
 # The page in a browser.

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from anabranch.errors import AnabranchError
 from anabranch.reproduce import age, comparison, record
-from anabranch.reproduce.claims import Claim, Measured, deviation, judge, measure, ratio
+from anabranch.reproduce.claims import Claim, Measured, deviation, judge, measure
 from anabranch.reproduce.model import Experiment, Explanation
 from anabranch.reproduce.record import Record, fingerprint
 
@@ -29,7 +29,6 @@ EXPERIMENT = Experiment(
     question="Question?",
     section="§V-A",
     order=1,
-    figures=("99",),
     figure=(),
     claim=(replace(CLAIM, explanation=""),),
     explanation={
@@ -51,7 +50,6 @@ def test_a_claim_is_a_mean_over_seeds(results: Results) -> None:
     assert measured.mean == 11.0
     # t(0.975, 2) = 4.3027 times 2 / sqrt(3)
     assert measured.ci == pytest.approx(4.3027 * 2 / math.sqrt(3), rel=1e-4)
-    assert ratio(10.0, measured.mean) == pytest.approx(1.1)
     one = Measured({1: 9.0})
     assert (one.mean, one.ci) == (9.0, None)
     nothing = measure({1: math.nan}, results)
@@ -121,6 +119,9 @@ def test_a_row_tells_paper_measured_ratio_and_size() -> None:
     (row,) = comparison.rows([bound], {"scdp/fig99": recorded({1: 0.001}, quick=True)})
     assert (row.paper, row.measured, row.ratio, row.size) == ("≥ 10 %", "0.00100 %", "0.00010", "quick, 1 seed")
     assert comparison.rows([EXPERIMENT], {}) == []
+    nought = replace(EXPERIMENT, claim=(replace(CLAIM, paper=0.0),))
+    (row,) = comparison.rows([nought], {"scdp/fig99": recorded({1: 1.0})})
+    assert (row.ratio, row.verdict) == ("–", "explained")
 
 
 def test_the_table_is_markdown_with_explanations_below() -> None:

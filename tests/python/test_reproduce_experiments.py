@@ -50,7 +50,7 @@ def test_an_experiment_says_what_it_is(experiment: Experiment) -> None:
     assert experiment.question.endswith("?")
     # Either a scenario in two sizes or a calculation.
     if not experiment.calculate:
-        assert registry.scenario(experiment).is_file()
+        assert bundle.find(experiment.file).is_file()
     assert all(claim.where and claim.says for claim in experiment.claim)
 
 
@@ -84,7 +84,7 @@ def test_every_point_of_a_sweep_has_its_name(name: str, rows: str, column: str) 
     labels = named(name).rows[rows].names[column]
     assert not isinstance(labels, str)
     keys = [*next(iter(labels.values()))]
-    sweep = tomllib.loads(registry.scenario(named(name)).read_text("utf-8"))["sweep"]
+    sweep = tomllib.loads(bundle.find(named(name).file).read_text("utf-8"))["sweep"]
     # In the order of the scenario, which is that of the bars.
     (points,) = (points for swept, points in sweep.items() if set(swept.split(", ")) == set(keys))
     (order,) = (swept.split(", ") for swept in sweep if set(swept.split(", ")) == set(keys))
@@ -95,7 +95,7 @@ def test_the_quick_requests_are_those_of_the_scenario_for_fewer_hosts() -> None:
     experiment = named("scdp/published")
     (setting,) = (setting for setting in experiment.quick if setting.startswith("sweep."))
     ((keys, rows),) = tomllib.loads(setting)["sweep"].items()
-    sweep = tomllib.loads(registry.scenario(experiment).read_text("utf-8"))["sweep"][keys]
+    sweep = tomllib.loads(bundle.find(experiment.file).read_text("utf-8"))["sweep"][keys]
     rate = keys.split(", ").index("workload.requests.arrivals.rate")
     for row, full in zip(rows, sweep, strict=True):
         assert [*row[:rate], *row[rate + 1 :]] == [*full[:rate], *full[rate + 1 :]]

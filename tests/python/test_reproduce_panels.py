@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import polars as pl
 import pytest
 
-from anabranch.reproduce.looks import transports, values_of, variant
-from anabranch.reproduce.panels import panel as make
+from anabranch.reproduce.looks import series_of
+from anabranch.reproduce.model import PanelOf, SeriesOf
+from anabranch.reproduce.panels import panel
 from anabranch.reproduce.reductions.requests import requests
 from anabranch.reproduce.rows import by_seed
 from anabranch.results import schema
-from anabranch.showing.figures import Axis, Figure, Panel, drawing
+from anabranch.showing.figures import Axis, Figure, Panel, Series, drawing
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from anabranch import Results
+    from anabranch.reproduce.model import PanelKind
     from anabranch.reproduce.rows import Source
 
 X, Y = Axis("x"), Axis("y (Gbps)")
-TIME = pl.col("time_ns") * 1e-9
-SCDP = transports("scdp")
+TIME = "time_ns * 1e-9"
 FRAME = pl.DataFrame(
     {
         "transport": "scdp",
@@ -33,74 +36,87 @@ FRAME = pl.DataFrame(
 )
 
 
+def series(frame: pl.DataFrame = FRAME, **what: Any) -> tuple[Series, ...]:  # noqa: ANN401 - as an entry of a file
+    return series_of(SeriesOf(**what), frame)
+
+
+SCDP = series(transport="scdp")
+BOTH = SCDP + series(transport="ndp")
+
+
+def make(kind: PanelKind, frame: pl.DataFrame, lines: Sequence[Series], value: str, **more: Any) -> Panel:  # noqa: ANN401 - as above
+    of = PanelOf(kind, "", "", value, **more)
+    return panel(of, frame, lines, key=of.key, caption=of.caption)
+
+
 def points(panel: Panel, *columns: str) -> list[tuple[object, ...]]:
     return panel.data.select(columns or ("x", "y")).rows()
 
 
 def test_means_are_of_per_seed_values() -> None:
-    panel = make("means", FRAME, SCDP, pl.col("v").mean(), over=pl.col("load"), x=X, y=Y)
+    panel = make("means", FRAME, SCDP, "AVG(v)", over="load", x=X, y=Y)
     # Seeds give 2 and 6 at 0.5, 7 and 9 at 0.7; t(0.975, 1) = 12.706, standard errors 2 and 1.
     assert points(panel) == [(0.5, 4.0), (0.7, 8.0)]
     assert panel.data["low"].to_list() == pytest.approx([4 - 2 * 12.7062, 8 - 12.7062], rel=1e-4)
     assert panel.data["high"].to_list() == pytest.approx([4 + 2 * 12.7062, 8 + 12.7062], rel=1e-4)
-    one = make("means", FRAME.filter(seed=1), SCDP, pl.col("v").mean(), over=pl.col("load"), x=X, y=Y)
+    one = make("means", FRAME.filter(seed=1), SCDP, "AVG(v)", over="load", x=X, y=Y)
     assert one.data["low"].to_list() == [None, None]
 
 
 def test_bars_keep_the_order_of_the_data() -> None:
-    panel = make("bars", FRAME, SCDP, pl.col("v").max(), over=pl.col("name"), y=Y)
+    panel = make("bars", FRAME, SCDP, "MAX(v)", over="name", y=Y)
     assert points(panel) == [("b", 5.0), ("a", 8.0)]
 
 
 def test_stacked_bars_have_no_intervals() -> None:
-    panel = make("stacked", FRAME, values_of("name", ["a", "b"]), pl.col("v").sum(), over=pl.col("load"), x=X, y=Y)
+    panel = make("stacked", FRAME, series(column="name", values=("a", "b")), "SUM(v)", over="load", x=X, y=Y)
     assert points(panel, "series", "x", "y", "low") == [("b", "0.5", 8.0, None), ("a", "0.7", 8.0, None)]
 
 
 def test_ranked_averages_each_rank_over_seeds() -> None:
-    panel = make("ranked", FRAME, SCDP, pl.col("v"), y=Y)
+    panel = make("ranked", FRAME, SCDP, "v", y=Y)
     assert points(panel) == [(1.0, 3.0), (2.0, 5.0), (3.0, 8.0)]
     # What did not finish is first, with zero.
     missing = FRAME.with_columns(pl.when(pl.col("v") == 1).then(None).otherwise("v").alias("v"))
-    assert points(make("ranked", missing, SCDP, pl.col("v"), y=Y))[0] == (1.0, 2.5)
+    assert points(make("ranked", missing, SCDP, "v", y=Y))[0] == (1.0, 2.5)
     # Seeds with different numbers of sessions are compared at equal shares.
-    assert len(points(make("ranked", FRAME.slice(1), SCDP, pl.col("v"), y=Y))) == 2
+    assert len(points(make("ranked", FRAME.slice(1), SCDP, "v", y=Y))) == 2
 
 
 def test_distributions_count_what_has_no_value() -> None:
     frame = pl.DataFrame({"transport": "scdp", "seed": 1, "v": [2.0, 1.0, 2.0, None]})
-    assert points(make("cdf", frame, SCDP, pl.col("v"), x=X)) == [(1.0, 0.25), (2.0, 0.75)]
-    assert points(make("ccdf", frame, SCDP, pl.col("v"), x=X)) == [(0.0, 1.0), (1.0, 0.75), (2.0, 0.25)]
-    whole = make("ccdf", frame.drop_nulls(), SCDP, pl.col("v"), x=X, y=Axis("share", log=True))
+    assert points(make("cdf", frame, SCDP, "v", x=X)) == [(1.0, 0.25), (2.0, 0.75)]
+    assert points(make("ccdf", frame, SCDP, "v", x=X)) == [(0.0, 1.0), (1.0, 0.75), (2.0, 0.25)]
+    whole = make("ccdf", frame.drop_nulls(), SCDP, "v", x=X, y=Axis("share", log=True))
     assert points(whole) == [(0.0, 1.0), (1.0, pytest.approx(2 / 3))]
-    assert points(make("cdf", frame.clear(), SCDP, pl.col("v"), x=X)) == []
+    assert points(make("cdf", frame.clear(), SCDP, "v", x=X)) == []
 
 
 def test_time_series_are_means_over_seeds_in_order() -> None:
     frame = pl.DataFrame(
         {"transport": "scdp", "seed": [1, 1, 2, 2], "time_ns": [2e9, 1e9, 1e9, 2e9], "v": [4.0, 2.0, 6.0, 8.0]}
     )
-    assert points(make("curve", frame, SCDP, pl.col("v").mean(), over=TIME, x=X, y=Y)) == [(1.0, 4.0), (2.0, 6.0)]
-    assert points(make("curve", frame.filter(seed=1), SCDP, pl.col("v").mean(), over=TIME, x=X, y=Y)) == [
+    assert points(make("curve", frame, SCDP, "AVG(v)", over=TIME, x=X, y=Y)) == [(1.0, 4.0), (2.0, 6.0)]
+    assert points(make("curve", frame.filter(seed=1), SCDP, "AVG(v)", over=TIME, x=X, y=Y)) == [
         (1.0, 2.0),
         (2.0, 4.0),
     ]
 
 
 def test_series_without_data_are_left_out() -> None:
-    panel = make("means", FRAME, transports("scdp", "ndp"), pl.col("v").mean(), over=pl.col("load"), x=X, y=Y)
-    assert [series.label for series in panel.series] == ["SCDP"]
+    panel = make("means", FRAME, BOTH, "AVG(v)", over="load", x=X, y=Y)
+    assert [one.label for one in panel.series] == ["SCDP"]
 
 
 def test_looks_are_told_apart() -> None:
-    ndp = transports("ndp")[0].style
-    chain = variant("ndp", "NDP, daisy chain", {"fallback": "daisy-chain"})
-    ahead = variant("ndp", "NDP, read-ahead", {"blocks": 3}, turn=2)
+    ndp = BOTH[1].style
+    (chain,) = series(transport="ndp", label="NDP, daisy chain", filter={"fallback": "daisy-chain"}, turn=1)
+    (ahead,) = series(transport="ndp", label="NDP, read-ahead", filter={"blocks": 3}, turn=2)
     assert chain.where == {"transport": "ndp", "fallback": "daisy-chain"}
     assert ndp.colour == chain.style.colour == ahead.style.colour
     assert len({(one.dash, one.marker) for one in (ndp, chain.style, ahead.style)}) == 3
-    ports = values_of("port", list(range(12)), "port {}")
-    assert len({series.style.colour for series in ports}) == 12
+    ports = series(column="port", values=tuple(range(12)), label="port {}")
+    assert len({one.style.colour for one in ports}) == 12
 
 
 def flow(request: int, session: int, dst: int, size: int, start: float, end: float | None, **more: object) -> dict:  # type: ignore[type-arg]
@@ -160,20 +176,20 @@ def test_without_requests_a_session_is_one(results: Results) -> None:
 @pytest.mark.usefixtures("checked_charts")
 def test_every_kind_is_drawn(results: Results) -> None:
     flows = requests(source(results))
-    some = transports("scdp", "ndp")
-    goodput, fct = pl.col("goodput_bps") / 1e9, pl.col("fct_ns") / 1e6
+    some = BOTH
+    goodput, fct = "goodput_bps / 1e9", "fct_ns / 1e6"
     log = Axis("FCT (ms)", log=True)
     time = pl.DataFrame({"transport": "scdp", "seed": 1, "time_ns": [0.0, 1e9], "v": [1.0, 2.0]})
     panels = (
         make("ranked", flows, some, goodput, y=Y, key="a", caption="ranked"),
-        make("means", flows, some, fct.mean(), over=pl.lit(1.0), x=X, y=log, key="b"),
-        make("bars", flows, some, fct.mean(), over=pl.col("workload"), y=log, key="c"),
-        make("bars", flows, some, goodput.mean(), over=pl.col("workload"), y=Y, key="d"),
-        make("stacked", flows, some, goodput.mean(), over=pl.col("workload"), x=X, y=Y, key="e"),
+        make("means", flows, some, f"AVG({fct})", over="1.0", x=X, y=log, key="b"),
+        make("bars", flows, some, f"AVG({fct})", over="workload", y=log, key="c"),
+        make("bars", flows, some, f"AVG({goodput})", over="workload", y=Y, key="d"),
+        make("stacked", flows, some, f"AVG({goodput})", over="workload", x=X, y=Y, key="e"),
         make("cdf", flows, some, fct, x=log, key="f"),
         make("ccdf", flows, some, fct, x=X, y=Axis("CCDF", log=True, domain=(1e-3, 1)), key="g"),
-        make("curve", time, some, pl.col("v").mean(), over=TIME, x=X, y=Y, key="h"),
-        make("means", flows.clear(), some, goodput.mean(), over=pl.col("seed"), x=X, y=Y, key="i"),
+        make("curve", time, some, "AVG(v)", over=TIME, x=X, y=Y, key="h"),
+        make("means", flows.clear(), some, f"AVG({goodput})", over="seed", x=X, y=Y, key="i"),
     )
     figure = Figure("1", "All kinds", panels)
     picture = drawing.svg(figure)
@@ -182,7 +198,7 @@ def test_every_kind_is_drawn(results: Results) -> None:
         assert text in picture
     assert "currentColor" not in picture
     assert drawing.pdf(figure).startswith(b"%PDF")
-    for panel in panels:
-        spec = drawing.page_spec(panel)
+    for one in panels:
+        spec = drawing.page_spec(one)
         assert spec["width"] == "container"
         assert "$schema" not in spec

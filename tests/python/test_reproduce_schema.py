@@ -38,7 +38,6 @@ title = "Title"
 question = "Question?"
 section = "§1"
 order = 1
-figures = ["1a", "1b"]
 quick = ["fabric.k=4"]
 
 [rows.short]
@@ -127,7 +126,7 @@ def test_panels_share_what_their_figure_says_and_cases_fill_a_claim(read: Callab
         ("title", "titel", "unknown key 'titel'", "did you mean 'title'?"),
         ('section = "§1"\n', "", "the key 'section' is missing: expected text", ""),
         ("order = 1", 'order = "first"', "order: expected a number, not 'first'", ""),
-        ('"1a", "1b"', '"1a", 2', "figures: expected a list of text|figures[1]: expected text, not 2", ""),
+        ('quick = ["fabric.k=4"]', 'quick = ["a", 2]', "quick: expected a list|quick[1]: expected text, not 2", ""),
         ('kind = "means"', 'kind = "mean"', "expected one of 'means', 'bars'", "did you mean 'means'?"),
         ('rows = "short"\nseries', 'rows = "shorts"\nseries', "'shorts' is not among", "did you mean 'short'?"),
         ('series = "both"', 'series = "bothe"', "'bothe' is not among the series", "did you mean 'both'?"),
@@ -238,9 +237,6 @@ def test_panels_share_what_their_figure_says_and_cases_fill_a_claim(read: Callab
         ("TEXT", "It is 12 packets.", "the number 12 is typed, expected a reference", "{claim:KEY}"),
         ("order = 1", 'order = 1\nnotes = "At load 0.8 {note:n}."', "notes: the number 0.8 is typed", "{scenario:KEY}"),
         ("[rows.short]", '[note]\nn = "It is 8 ms."\n[rows.short]', "note.n: the number 8 is typed", ""),
-        ('"1a", "1b"', '"1a"', "figures: '1b' is drawn, and not listed", ""),
-        ('"1a", "1b"', '"1", "2"', "figures: '2' is listed, and not drawn", ""),
-        ('"1a", "1b"', '"1a", "1b", "One 1c"', "figures: 'One 1c' is listed, and not drawn", "known: 1a"),
         ('quick = ["fabric.k=4"]', "", "quick: the key is missing", ""),
         ("[rows.short]", "[rows.short]\nvalues = { x = 'SUM(seed)' }", "rows.short.values: there is no 'by'", ""),
         ("TEXT", "It is less (`anabranch run a.toml 'x`).", "explanation.why: anabranch run: No closing quotation", ""),
@@ -394,7 +390,6 @@ def test_a_sweep_that_is_none_is_said(read: Callable[[str], Experiment], tmp_pat
 
 def test_each_panel_needs_a_letter(read: Callable[[str], Experiment]) -> None:
     whole = WHOLE.replace("filter = { load = 0.5 }\n", "").replace('{ key = "a", ', '{ key = "KEY", each = ["load"], ')
-    whole = whole.replace('figures = ["1a", "1b"]', 'figures = ["1"]')
     rows = {"seed": [1, 1], "size_bytes": [5, 5], "fct_ns": [2.0, 3.0], "load": [0.5, 0.8]}
     flows = pl.DataFrame({**rows, "transport": ["scdp", "ndp"]})
     results = cast("Tables", SimpleNamespace(flows=flows, manifest=SimpleNamespace(seeds=(1,))))
@@ -554,20 +549,18 @@ def test_two_experiments_do_not_draw_the_same_figure(read: Callable[[str], Exper
     other = folder / "experiment.toml"
     panels = re.search(r"panel = \[.*?\n\]", WHOLE, re.DOTALL)
     assert panels
-    alone = WHOLE.replace(panels[0], 'value = "AVG(fct_ns)"').replace('"1a", "1b"', '"1"')
+    alone = WHOLE.replace(panels[0], 'value = "AVG(fct_ns)"')
+    number = 'number = "1"'
     for text in (
         WHOLE,
-        WHOLE.replace('"1a", "1b"', '"1"'),
-        WHOLE.replace('key = "a"', 'key = "c"').replace("1a", "1c"),
+        WHOLE.replace(number, f"{number}\nwhole = true"),
+        WHOLE.replace('key = "a"', 'key = "c"'),
         alone,
     ):
         other.write_text(text)
-        with pytest.raises(AnabranchError, match=r"one/experiment.toml: figures: '1[ab]' is one of scdp/two already"):
+        with pytest.raises(AnabranchError, match=r"one/experiment.toml: figure 1: '[ab]' is one of scdp/two already"):
             registry.load(tmp_path / "scenarios")
-    for text in (
-        WHOLE.replace('"1a", "1b"', '"One 1a", "One 1b"'),
-        WHOLE.replace('number = "1"', 'number = "2"').replace('"1a", "1b"', '"2"'),
-    ):
+    for text in (WHOLE.replace(number, f'of = "One"\n{number}'), WHOLE.replace(number, 'number = "2"')):
         other.write_text(text)
         registry.load(tmp_path / "scenarios")
         registry.load.cache_clear()

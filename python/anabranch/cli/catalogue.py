@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from anabranch.base import bundle, cache
 from anabranch.errors import AnabranchError
+from anabranch.running import speed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -127,9 +128,7 @@ def _read() -> dict[str, Any]:
 
 
 def _speed() -> float:
-    from anabranch.reproduce import estimate  # noqa: PLC0415
-
-    return estimate.calibrate()
+    return speed.calibrate()
 
 
 def _make(*, quick: bool) -> Iterator[Entry]:
@@ -143,15 +142,17 @@ def _make(*, quick: bool) -> Iterator[Entry]:
 
 
 def _entry(one: Experiment, *, quick: bool) -> Entry:
-    from anabranch.reproduce import estimate, runner  # noqa: PLC0415
+    from anabranch.reproduce import costs, runner  # noqa: PLC0415
+    from anabranch.running import plan as planning  # noqa: PLC0415
 
     if one.calculate:
         return Entry(one.name, one.title, one.figures)
-    times = estimate.known(one.name, quick=quick)
-    points = [estimate.point_key(run.point) for run in runner.runs(one, quick=quick)]
+    times = costs.known(one.name, quick=quick)
+    runs = planning.runs(bundle.find(one.file), one.quick if quick else ())
+    points = [speed.point_key(run.point) for run in runs]
     if times is not None and all(point in times.seconds for point in points):
         each = [times.seconds[point] * times.speed for point in points]
     else:
         plan = runner.prepare(one, Path(), quick=quick).plan
-        each = list(estimate.predict(plan.runs, times, speed=1.0).values())
+        each = list(speed.predict(plan.runs, times, speed=1.0).values())
     return Entry(one.name, one.title, one.figures, len(set(points)), len(each), sum(each), max(each, default=0.0))

@@ -20,6 +20,7 @@ from anabranch.base import units
 from anabranch.cli.progress_json import Lines
 from anabranch.cli.remaining import Remaining
 from anabranch.cli.watch import Watch
+from anabranch.running import speed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from anabranch.reproduce.estimate import Times
     from anabranch.results.tables import Tables
     from anabranch.running.plan import PlannedRun
+    from anabranch.running.speed import Times
 
 TWICE = 0.5
 """Seconds within which a second signal is the first one again."""
@@ -124,9 +125,7 @@ def pause(elapsed: float, left: float) -> float:
 
 def expected(runs: Sequence[PlannedRun], *, threads: int, times: Times | None = None) -> Remaining:
     """Predict how long runs take, from recorded times if there are any."""
-    from anabranch.reproduce import estimate  # noqa: PLC0415 - `--help` can do without
-
-    return Remaining(estimate.predict(runs, times), estimate.cores(threads))
+    return Remaining(speed.predict(runs, times), speed.cores(threads))
 
 
 def watched(

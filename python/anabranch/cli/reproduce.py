@@ -13,6 +13,7 @@ from anabranch.base import bundle, units
 from anabranch.cli import complete, elsewhere, progress
 from anabranch.cli.common import INTERRUPTED, errors, stderr, stdout
 from anabranch.errors import AnabranchError
+from anabranch.running import speed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from anabranch.cli.catalogue import Entry
     from anabranch.reproduce.comparison import Row
-    from anabranch.reproduce.estimate import Estimate
     from anabranch.reproduce.model import Experiment
     from anabranch.reproduce.runner import Job, Outcome
     from anabranch.results.tables import Tables
@@ -201,7 +201,7 @@ def _reproduce(
 
 def _run(job: Job, how: elsewhere.How, connected: Options, err: Console, *, fresh: bool) -> tuple[Tables, int | None]:
     """Make the runs of an experiment; returns an exit code, too, if they are not all there."""
-    from anabranch.reproduce import estimate, runner  # noqa: PLC0415
+    from anabranch.reproduce import costs, runner  # noqa: PLC0415
 
     results, code, _ = progress.watched(
         lambda watch: runner.run(job, fresh=fresh, progress=watch, **connected),
@@ -210,7 +210,7 @@ def _run(job: Job, how: elsewhere.How, connected: Options, err: Console, *, fres
         remaining=progress.expected(
             job.plan.runs if fresh else job.missing(),
             threads=how.threads,
-            times=estimate.known(job.experiment.name, quick=job.quick),
+            times=costs.known(job.experiment.name, quick=job.quick),
         ),
         style=how.progress,
         about={"experiment": job.experiment.name, **how.about(connected)},
@@ -235,11 +235,11 @@ def _announce(jobs: Sequence[Job], err: Console, *, threads: int, fresh: bool) -
     total = 0.0
     recorded = runs = kept = 0
     for job in jobs:
-        guess = _estimate(job, threads=threads, fresh=fresh)
-        total += guess.seconds
-        runs, recorded, kept = runs + guess.runs, recorded + guess.recorded, kept + len(job.plan.runs) - guess.runs
+        seconds, missing, known = _estimate(job, threads=threads, fresh=fresh)
+        total += seconds
+        runs, recorded, kept = runs + missing, recorded + known, kept + len(job.plan.runs) - missing
         if len(jobs) > 1:
-            err.print(f"{job.experiment.name}: {guess.runs} runs, about {units.duration(guess.seconds)}", markup=False)
+            err.print(f"{job.experiment.name}: {missing} runs, about {units.duration(seconds)}", markup=False)
     there = f", {kept} are there already" if kept else ""
     if runs:
         how = "recorded times" if recorded == runs else "a calibration on this machine"
@@ -249,30 +249,27 @@ def _announce(jobs: Sequence[Job], err: Console, *, threads: int, fresh: bool) -
         err.print(f"no runs to do{there}", markup=False)
 
 
-def _estimate(job: Job, *, threads: int, fresh: bool = False) -> Estimate:
-    from anabranch.reproduce import estimate  # noqa: PLC0415
+def _estimate(job: Job, *, threads: int, fresh: bool) -> tuple[float, int, int]:
+    """Seconds that a job takes, the number of its runs, and of how many of these the time was recorded."""
+    from anabranch.reproduce import costs  # noqa: PLC0415
 
     runs = list(job.plan.runs) if fresh else job.missing()
     if not runs:
-        return estimate.Estimate(0.0, 0, 0)
-    times = estimate.known(job.experiment.name, quick=job.quick)
-    return estimate.estimate(runs, times, speed=estimate.calibrate(), threads=threads)
+        return 0.0, 0, 0
+    times = costs.known(job.experiment.name, quick=job.quick)
+    each = speed.predict(runs, times, speed=speed.calibrate())
+    recorded = sum(times is not None and speed.point_key(run.point) in times.seconds for run in runs)
+    return speed.seconds([*each.values()], threads), len(runs), recorded
 
 
 def _keep(outcome: Outcome, err: Console) -> None:
     """Record an outcome in the repository; the quick size never replaces the full one."""
-    from anabranch.reproduce import age, estimate, record  # noqa: PLC0415
+    from anabranch.reproduce import age, costs, record  # noqa: PLC0415
 
     root, name = bundle.clone("--record"), outcome.job.experiment.name
     manifest = outcome.results.manifest
     if not outcome.job.experiment.calculate:
-        estimate.write(
-            record.cost_path(root, name),
-            manifest,
-            outcome.job.plan,
-            quick=outcome.job.quick,
-            speed=estimate.calibrate(),
-        )
+        costs.write(costs.path(root, name), manifest, outcome.job.plan, quick=outcome.job.quick)
     file = record.path(root, name)
     there = record.read(file)
     if outcome.job.quick and there is not None and not there.quick:

@@ -16,20 +16,7 @@ if TYPE_CHECKING:
 
 
 class Calculated(Tables):
-    """Tables that were calculated: results without runs. Their ``seed`` is 0.
-
-    Parameters
-    ----------
-    command
-        The command that makes them.
-    tables
-        Name to table.
-
-    Attributes
-    ----------
-    tables : dict[str, polars.DataFrame]
-        Name to table.
-    """
+    """Tables that were calculated, by name: results without runs, of the command that makes them. Their seed is 0."""
 
     def __init__(self, command: Sequence[str], tables: Mapping[str, pl.DataFrame]) -> None:
         self.folder = Path()

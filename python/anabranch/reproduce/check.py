@@ -1,4 +1,7 @@
-"""Whether what an experiment's file says fits together: names of rows, series, functions, notes and explanations."""
+"""Whether what an experiment's file says fits together: names of rows, series, functions, notes and explanations.
+
+What does not fit is an `AnabranchError`: the message names file and key, the hint the nearest name.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import inspect
 import math
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,13 +32,7 @@ _, EXPERIMENT = bundle.ABOUT
 
 
 def names(experiment: Experiment, file: Path) -> None:
-    """Check the names in an experiment, and that its expressions are SQL.
-
-    Raises
-    ------
-    AnabranchError
-        If one does not fit; the message names file and key, the hint the nearest name.
-    """
+    """Check the names in an experiment, and that its expressions are SQL."""
     check = _Experiment(experiment, file)
     if experiment.calculate:
         check.there("calculate", function, experiment.calculate)
@@ -48,17 +46,10 @@ def names(experiment: Experiment, file: Path) -> None:
     for claim in experiment.claim:
         check.claim(claim, f"claim {claim.key}")
     check.prose()
-    check.figures()
 
 
 def shared(paper: Paper, file: Path) -> None:
-    """Check what a paper's experiments share, which uses nothing of theirs.
-
-    Raises
-    ------
-    AnabranchError
-        If something does not fit; the message names file and key, the hint the nearest name.
-    """
+    """Check what a paper's experiments share, which uses nothing of theirs."""
     check = _Shared(paper, file)
     check.rows()
     check.series()
@@ -72,7 +63,7 @@ def shared(paper: Paper, file: Path) -> None:
 
 
 def references(experiment: Experiment, known: Sequence[Experiment], paper: Paper, file: Path) -> None:
-    """Check that what an experiment's notes and explanations refer to is there, which needs all experiments.
+    """Check that each text of an experiment is shown, and what it refers to there, which needs all experiments.
 
     Parameters
     ----------
@@ -80,13 +71,8 @@ def references(experiment: Experiment, known: Sequence[Experiment], paper: Paper
         The one to check, and all.
     paper, file
         Its paper, whose texts it has, too, and the file of that.
-
-    Raises
-    ------
-    AnabranchError
-        If it is not, or if a text is never shown; the message names file and key, the hint the nearest name.
     """
-    facts = prose.Facts(known, recorded=False)
+    facts = prose.Facts(known, read={one.name: None for one in known})
     names, scenarios = [one.name for one in known], [one.file for one in known if one.file]
     own, shown, theirs = Path(f"{experiment.folder}/{EXPERIMENT}"), prose.shown(experiment), prose.texts(paper)
     for other in known:
@@ -235,25 +221,15 @@ class _Experiment(_Shared):
         if panel.each and not panel.key:
             self.fail(f"{at}: each", "the key 'key' is missing: expected a letter for each panel")
 
-    def figures(self) -> None:
-        """The figures that it lists are those that it draws, as a whole or panel by panel."""
-        listed = {one.rpartition(" ")[2]: one for one in self.of.figures}
-        drawn = {number + key: number for number, key in _drawn(self.of)}
-        for one, figure in drawn.items():
-            if not {one, figure} & set(listed):
-                self.fail("figures", f"{one!r} is drawn, and not listed")
-        for one, name in listed.items():
-            if one not in {*drawn, *drawn.values()}:
-                self.fail("figures", f"{name!r} is listed, and not drawn", nearest(one, drawn))
-
     def apart(self, other: Experiment) -> None:
         """Another experiment draws other figures, or other panels of the same; a figure without panels is all of it."""
-        theirs = _drawn(other)
-        for (number, key), source in _drawn(self.of).items():
-            for (one, panel), of in theirs.items():
-                if (one, of) == (number, source) and (key == panel or not key or not panel):
-                    name = f"{source} {number}{key or panel}".lstrip()
-                    self.fail("figures", f"{name!r} is one of {other.name} already")
+        theirs = [(figure, key) for figure in other.figure for key in figure.keys]
+        for mine in self.of.figure:
+            for key, (figure, panel) in product(mine.keys, theirs):
+                if (figure.of, figure.number) == (mine.of, mine.number) and (key == panel or not key or not panel):
+                    self.fail(
+                        f"figure {mine.number}", f"{key or panel or mine.number!r} is one of {other.name} already"
+                    )
 
     def claim(self, claim: Claim, at: str) -> None:
         if [one.key for one in self.of.claim].count(claim.key) > 1:
@@ -279,10 +255,3 @@ class _Experiment(_Shared):
         self.there(at, expression, claim.value, claim.condition)
         if claim.explanation:
             self.known(claim.explanation, self.of.explanation, "explanations", at)
-
-
-def _drawn(experiment: Experiment) -> dict[tuple[str, str], str]:
-    """The panels that an experiment draws, figure and letter, and of what they are if not of its paper."""
-    of = {one.rpartition(" ")[2]: one.rpartition(" ")[0] for one in experiment.figures}
-    panels = [(figure.number, key) for figure in experiment.figure for panel in figure.panel for key in panel.keys]
-    return {(number, key): of.get(number + key, of.get(number, "")) for number, key in panels}

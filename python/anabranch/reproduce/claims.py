@@ -103,17 +103,6 @@ def measure(values: Mapping[int, float], results: Tables) -> Measured:
     return Measured(known)
 
 
-def ratio(paper: float, mean: float | None) -> float | None:
-    """Ours over the paper's; None where there is none.
-
-    Examples
-    --------
-    >>> ratio(12.0, 9.0), ratio(0.0, 1.0)
-    (0.75, None)
-    """
-    return None if mean is None or paper == 0 else mean / paper
-
-
 def deviation(paper: float, mean: float, relation: Relation = "equals") -> float:
     """By what share of the paper's number ours is off; a bound is off only beyond it.
 

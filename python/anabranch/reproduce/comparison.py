@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 from anabranch.base import units
 from anabranch.errors import AnabranchError
-from anabranch.reproduce import age, estimate, prose, registry
-from anabranch.reproduce.claims import TOLERANCE, judge, ratio
-from anabranch.reproduce.record import cost_path, fingerprint, read_all
+from anabranch.reproduce import age, costs, prose, registry
+from anabranch.reproduce.claims import TOLERANCE, Measured, judge
+from anabranch.reproduce.record import fingerprint, read_all
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from anabranch.reproduce.claims import Claim, Verdict
-    from anabranch.reproduce.model import Experiment
+    from anabranch.reproduce.model import Experiment, Explanation
     from anabranch.reproduce.record import Record
 
 BEGIN = "<!-- comparison: written by `anabranch reproduce --record`; do not edit -->"
@@ -49,35 +49,28 @@ RELATIONS = {"equals": "", "at most": "≤ ", "at least": "≥ "}
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A claim beside our number.
-
-    Attributes
-    ----------
-    experiment, claim
-        What was compared.
-    mean, ci
-        Ours, over seeds; None where not measured.
-    verdict
-        How it stands to the paper's.
-    quick
-        Whether ours is from the quick size.
-    seeds
-        Number of seeds.
-    alike
-        Whether all seeds gave the same value.
-    explanation
-        Why ours differs, in Markdown.
-    """
+    """A claim beside our number, in an experiment's record; with the explanation why ours differs, in Markdown."""
 
     experiment: Experiment
     claim: Claim
-    mean: float | None
-    ci: float | None
-    verdict: Verdict
-    quick: bool
-    seeds: int
-    alike: bool = False
+    record: Record
     explanation: str = ""
+
+    @property
+    def ours(self) -> Measured:
+        """What was measured; no values if nothing was."""
+        return self.record.claims.get(self.claim.key, Measured({}))
+
+    @property
+    def why(self) -> Explanation | None:
+        """The explanation of the claim."""
+        return self.experiment.explanation.get(self.claim.explanation)
+
+    @property
+    def verdict(self) -> Verdict:
+        """How ours stands to the paper's."""
+        explained = self.why is not None and self.why.kind != "not explained"
+        return judge(self.claim, self.ours.mean, quick=self.record.quick, ci=self.ours.ci, explained=explained)
 
     @property
     def paper(self) -> str:
@@ -87,54 +80,53 @@ class Row:
     @property
     def measured(self) -> str:
         """Ours with its interval and unit; told if the seeds gave one and the same value."""
-        if self.mean is None:
+        mean = self.ours.mean
+        if mean is None:
             return "–"
-        text = f"{units.with_interval(self.mean, self.ci)} {self.claim.unit}".rstrip()
-        return f"{text} (under every seed)" if self.alike else text
+        text = f"{units.with_interval(mean, self.ours.ci)} {self.claim.unit}".rstrip()
+        return f"{text} (under every seed)" if self.ours.alike else text
 
     @property
     def words(self) -> str:
         """The verdict for people; of a bound that does not hold, with what it would need."""
-        said = WORDS[self.verdict]
-        if self.verdict == "agrees" and self.claim.tolerance != TOLERANCE:
-            said = f"within {100 * self.claim.tolerance:g} %" if self.claim.tolerance else "exact"
-        if self.claim.relation == "equals" or self.verdict not in {"explained", "unexplained"} or self.mean is None:
+        verdict, mean, claim = self.verdict, self.ours.mean, self.claim
+        said = WORDS[verdict]
+        if verdict == "agrees" and claim.tolerance != TOLERANCE:
+            said = f"within {100 * claim.tolerance:g} %" if claim.tolerance else "exact"
+        if claim.relation == "equals" or verdict not in {"explained", "unexplained"} or mean is None:
             return said
-        bound = f"{RELATIONS[self.claim.relation]}{self.claim.paper:g}"
-        return f"does not hold ({units.digits(self.mean)}, needs {bound}), {said}"
+        return f"does not hold ({units.digits(mean)}, needs {RELATIONS[claim.relation]}{claim.paper:g}), {said}"
 
     @property
     def ratio(self) -> str:
         """Ours over the paper's."""
-        value = ratio(self.claim.paper, self.mean)
-        return "–" if value is None else units.digits(value, 2 if abs(value) < 0.1 else 3)  # noqa: PLR2004 - 0.0300 says too much
+        mean, paper = self.ours.mean, self.claim.paper
+        if mean is None or not paper:
+            return "–"
+        return units.digits(mean / paper, 2 if abs(mean / paper) < 0.1 else 3)  # noqa: PLR2004 - 0.0300 says too much
 
     @property
     def size(self) -> str:
         """Size and number of seeds."""
         if self.experiment.calculate:
             return "calculated"
-        return f"{'quick' if self.quick else 'full'}, {self.seeds} seed{'' if self.seeds == 1 else 's'}"
+        seeds = len(self.ours.values) or len(self.record.seeds)
+        return f"{'quick' if self.record.quick else 'full'}, {seeds} seed{'' if seeds == 1 else 's'}"
 
 
 def rows(experiments: Sequence[Experiment], records: Mapping[str, Record]) -> list[Row]:
     """The rows of all experiments that have a record, in their order."""
-    facts = _facts(experiments, records)
-    made = []
-    for row in _judged(experiments, records):
-        why = row.experiment.explanation.get(row.claim.explanation)
-        made.append(replace(row, explanation=facts.text(why.text, row.experiment, missing=UNRECORDED)) if why else row)
-    return made
-
-
-def _judged(experiments: Sequence[Experiment], records: Mapping[str, Record]) -> list[Row]:
-    """The rows without their explanations, which may refer to what is not there."""
+    text = _facts(experiments, records).text
     return [
-        _row(experiment, claim, records[experiment.name])
-        for experiment in experiments
-        if experiment.name in records
-        for claim in experiment.claim
+        replace(row, explanation=text(row.why.text, row.experiment, missing=UNRECORDED)) if row.why else row
+        for row in _unexplained(experiments, records)
     ]
+
+
+def _unexplained(experiments: Sequence[Experiment], records: Mapping[str, Record]) -> list[Row]:
+    """The rows without their explanations, which may refer to what is not there."""
+    there = (one for one in experiments if one.name in records)
+    return [Row(one, claim, records[one.name]) for one in there for claim in one.claim]
 
 
 def _facts(experiments: Sequence[Experiment], records: Mapping[str, Record], root: Path | None = None) -> prose.Facts:
@@ -148,23 +140,6 @@ def _facts(experiments: Sequence[Experiment], records: Mapping[str, Record], roo
 def told(experiment: Experiment) -> str:
     """The decisions of an experiment where its paper is silent, with what they refer to."""
     return _facts([experiment], {}).text(experiment.notes, experiment, missing=UNRECORDED)
-
-
-def _row(experiment: Experiment, claim: Claim, record: Record) -> Row:
-    measured = record.claims.get(claim.key)
-    mean = measured.mean if measured else None
-    why = experiment.explanation.get(claim.explanation)
-    settled = why is not None and why.kind != "not explained"
-    return Row(
-        experiment=experiment,
-        claim=claim,
-        mean=mean,
-        ci=measured.ci if measured else None,
-        verdict=judge(claim, mean, quick=record.quick, ci=measured.ci if measured else None, explained=settled),
-        quick=record.quick,
-        seeds=len(measured.values) if measured and measured.values else len(record.seeds),
-        alike=measured is not None and measured.alike,
-    )
 
 
 def markdown(experiments: Sequence[Experiment], records: Mapping[str, Record]) -> str:
@@ -258,7 +233,7 @@ def cost(root: Path, experiments: Sequence[Experiment], records: Mapping[str, Re
     """Say what the recorded runs cost, from their recorded times; empty where none are."""
     runs, seconds = 0, 0.0
     for name in (one.name for one in experiments if one.name in records):
-        times = estimate.read(cost_path(root, name), quick=records[name].quick)
+        times = costs.read(costs.path(root, name), quick=records[name].quick)
         if times is not None:
             runs += len(times.seconds) * len(records[name].seeds)
             seconds += sum(times.seconds.values()) * len(records[name].seeds)
@@ -311,7 +286,7 @@ def problems(root: Path, experiments: Sequence[Experiment], records: Mapping[str
     records of another version of the scenario, and records of the quick size.
     """
     found = []
-    for row in _judged(experiments, records):
+    for row in _unexplained(experiments, records):
         name = f"{row.experiment.name}, {row.claim.key}"
         if row.verdict == "unexplained":
             found.append(f"{name}: {row.measured} against {row.paper}, {row.words}")

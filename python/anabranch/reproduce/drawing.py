@@ -12,15 +12,14 @@ from anabranch.reproduce import prose
 from anabranch.reproduce.looks import series_of
 from anabranch.reproduce.model import quantity
 from anabranch.reproduce.panels import panel
-from anabranch.reproduce.rows import Source, expression, in_order, located, where
+from anabranch.reproduce.rows import Source, in_order, located, where
 from anabranch.reproduce.schema import nearest
-from anabranch.showing.figures import Axis, Figure, Panel
+from anabranch.showing.figures import Figure, Panel
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
-    from anabranch.reproduce.model import PanelOf, SeriesOf
-
+    from anabranch.reproduce.model import PanelOf
 
 PLACEHOLDER = re.compile(r"\{([^{}:]+)(:[^{}]*)?\}")
 """A value of the rows in a caption."""
@@ -41,64 +40,44 @@ def draw(source: Source, *, quick: bool = False) -> tuple[Figure, ...]:
     AnabranchError
         If a panel of the full size has no rows, or its rows lack what it needs.
     """
-    listed = source.experiment.series
     return tuple(
         Figure(
             figure.number,
             figure.caption,
-            tuple(made for of in figure.panel for made in _panels(source, of, listed, quick=quick)),
+            tuple(made for of in figure.panel for made in _panels(source, of, quick=quick)),
             columns=figure.columns,
         )
         for figure in source.experiment.figure
     )
 
 
-def _panels(source: Source, of: PanelOf, listed: Mapping[str, tuple[SeriesOf, ...]], *, quick: bool) -> list[Panel]:
+def _panels(source: Source, of: PanelOf, *, quick: bool) -> list[Panel]:
     at = f"{source.experiment.name}: panel {of.key or of.caption or of.kind}"
     with located(at):
         frame = source.rows(of.rows).filter(where(of.filter, of.condition))
         if not frame.height and not quick:
             raise AnabranchError(f"{at}: none of rows.{of.rows} fits its filter and condition: expected some")
-        return _drawn(source, of, listed, frame)
+        if of.seed:
+            frame = frame.filter(pl.col("seed") == min(source.results.manifest.seeds))
+        made = []
+        for key, part in _parts(of, frame, at):
+            series = [one for entry in source.experiment.series[of.series] for one in series_of(entry, part)]
+            made.append(panel(of, part, series, key=key, caption=_filled(of.caption, part)))
+        return made
 
 
-def _drawn(source: Source, of: PanelOf, listed: Mapping[str, tuple[SeriesOf, ...]], frame: pl.DataFrame) -> list[Panel]:
-    if of.seed:
-        frame = frame.filter(pl.col("seed") == min(source.results.manifest.seeds))
+def _parts(of: PanelOf, frame: pl.DataFrame, at: str) -> Iterable[tuple[str, pl.DataFrame]]:
+    """The rows of each panel that one stands for, with its letter."""
     if not of.each:
-        return [_panel(of, frame, listed, of.key)]
+        return [(of.key, frame)]
     found = in_order(frame, of.each)
     parts = [dict(zip(of.each, values, strict=True)) for values in (sorted(found) if of.sorted else found)]
     if len(parts) > len(of.key):
         raise AnabranchError(
-            f"{source.experiment.name}: panel {of.key}: 'each' makes {len(parts)} panels, and 'key' has {len(of.key)} "
-            "letters: expected a letter for each",
+            f"{at}: 'each' makes {len(parts)} panels, and 'key' has {len(of.key)} letters: expected a letter for each",
             hint=f"panels: {', '.join(map(str, parts))}",
         )
-    return [_panel(of, frame.filter(where(part)), listed, key) for part, key in zip(parts, of.key, strict=False)]
-
-
-def _panel(of: PanelOf, frame: pl.DataFrame, listed: Mapping[str, tuple[SeriesOf, ...]], key: str) -> Panel:
-    over = None
-    if of.over:
-        over = pl.col(of.over) if of.over in frame.columns else expression(of.over)
-        if frame.schema.get(of.over) == pl.String:
-            over = over.map_elements(quantity, return_dtype=pl.String)
-    return panel(
-        of.kind,
-        frame,
-        [one for entry in listed[of.series] for one in series_of(entry, frame)],
-        expression(of.value),
-        over=over,
-        x=_axis(of.x),
-        y=_axis(of.y),
-        key=key,
-        caption=_filled(of.caption, frame),
-    )
-
-
-def _axis(of: Axis | str) -> Axis | None:
-    return of if isinstance(of, Axis) else Axis(of) if of else None
+    return [(key, frame.filter(where(part))) for key, part in zip(of.key, parts, strict=False)]
 
 
 def placeholders(caption: str) -> list[str]:

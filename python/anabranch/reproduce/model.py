@@ -87,12 +87,26 @@ class PanelOf:
 
 @dataclass(frozen=True, slots=True)
 class FigureOf:
-    """A figure: its number, what it shows, its panels."""
+    """A figure: its number (`of` another publication), what it shows, its panels; `whole` if their letters are ours."""
 
     number: str
     caption: str
     panel: tuple[PanelOf, ...]
     columns: int | None = None
+    of: str = ""
+    whole: bool = False
+
+    @property
+    def keys(self) -> list[str]:
+        """The letters of its panels; empty for one that has none."""
+        return [key for panel in self.panel for key in panel.keys]
+
+    @property
+    def parts(self) -> list[str]:
+        """Itself, or its panels where the paper has letters for them: ``5a``, ``Polyraptor 1a``, ``k16``."""
+        keys = self.keys
+        lettered = published(self.number) and not self.whole and all(len(key) == 1 for key in keys)
+        return [f"{self.of} {self.number}{key}".lstrip() for key in (keys if lettered else [""])]
 
 
 ExplanationKind = Literal["measured", "arithmetic", "the paper does not say", "not explained"]
@@ -142,12 +156,10 @@ class Experiment(Shared):
     question: str
     section: str
     order: float
-    figures: tuple[str, ...]
     figure: tuple[FigureOf, ...]
     claim: tuple[Claim, ...] = ()
     quick: tuple[str, ...] = ()
     notes: str = ""
-    reference: str | None = None
     calculate: str = ""
     open_ended: bool = False
     name: str = field(default="", metadata={"derived": True})
@@ -156,6 +168,11 @@ class Experiment(Shared):
     def incomplete(self, manifest: Manifest) -> tuple[RunEntry, ...]:
         """Runs that did not complete although they should have."""
         return tuple(run for run in manifest.incomplete if not (self.open_ended and run.status == "time_limit"))
+
+    @property
+    def figures(self) -> tuple[str, ...]:
+        """The figures, or parts of figures, that it draws."""
+        return tuple(part for figure in self.figure for part in figure.parts)
 
     @property
     def explained(self) -> dict[str, Explanation]:

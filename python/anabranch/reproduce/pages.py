@@ -5,25 +5,25 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from anabranch.base import targets
-from anabranch.base.styles import symbol
 from anabranch.reproduce import comparison, record
 from anabranch.reproduce.comparison import GOOD
 from anabranch.reproduce.registry import of_paper, papers
 from anabranch.results.notes import notes
 from anabranch.showing.figures import html, published
-from anabranch.showing.report.page import asset, script_json, vega
+from anabranch.showing.report.page import asset, environment, script_json, vega
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from jinja2 import Template
+
     from anabranch.reproduce.comparison import Row
-    from anabranch.reproduce.model import Experiment, Paper
+    from anabranch.reproduce.model import Experiment
     from anabranch.reproduce.record import Record
     from anabranch.reproduce.runner import Outcome
     from anabranch.showing.figures import Figure
@@ -31,12 +31,15 @@ if TYPE_CHECKING:
 KEYS = {
     "curves": "Mean over seeds.",
     "steps": "Distribution over all seeds.",
-    "points": "Every value of every seed.",
     "means": "Mean over seeds; bars: 95 % confidence interval (Student’s t), cut at zero.",
     "bars": "Mean over seeds; lines: 95 % confidence interval (Student’s t), cut at zero.",
     "stacked": "Mean over seeds.",
 }
 """What a kind of panel shows, for the reader."""
+QUICK = (
+    "The quick size: a smaller fabric, fewer sessions and seeds than the paper’s. The shape can be compared with the "
+    "paper’s figure, the numbers cannot."
+)
 
 
 def prose(text: str) -> Markup:
@@ -44,25 +47,11 @@ def prose(text: str) -> Markup:
     return Markup(MarkdownIt("commonmark", {"html": False}).render(text))  # noqa: S704 - HTML is escaped
 
 
-def _environment() -> Environment:
-    environment = Environment(
-        loader=ChoiceLoader(
-            [
-                PackageLoader(f"anabranch.{name}", "assets")
-                for name in ("reproduce", "showing.figures", "showing.report")
-            ]
-        ),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals.update(
-        symbol=symbol,
-        prose=prose,
-        css=Markup(asset("report.css") + asset("reproduce.css", package="anabranch.reproduce")),  # noqa: S704 - ours
-    )
-    return environment
+def _template(name: str) -> Template:
+    made = environment("reproduce", "showing.figures").get_template(name)
+    css = Markup(asset("report.css") + asset("reproduce.css", package="anabranch.reproduce"))  # noqa: S704 - ours
+    made.globals.update(prose=prose, css=css)
+    return made
 
 
 def answer(rows: Sequence[Row]) -> str:
@@ -98,51 +87,33 @@ def write(outcome: Outcome) -> Path:
     experiment, manifest = job.experiment, results.manifest
     specs: list[Mapping[str, Any]] = []
     rows = comparison.rows([experiment], {experiment.name: outcome.record})
-    text = (
-        _environment()
-        .get_template("experiment.html.j2")
-        .render(
-            experiment=experiment,
-            brand=_paper(experiment).short,
-            where=_where(experiment),
-            figures=[html.place(figure, specs, key=_key(figure, seeds=len(manifest.seeds))) for figure in figures],
-            rows=rows,
-            answer="" if outcome.job.quick else answer(rows),
-            decisions=comparison.told(experiment),
-            notes=[] if experiment.calculate else [*_size_notes(outcome), *notes(results)],
-            manifest=manifest,
-            facts=_facts(outcome),
-            command=shlex.join(manifest.command),
-            specs=script_json(specs),
-            vega=vega(),
-            js=Markup(asset("report.js")),  # noqa: S704 - our own file
-        )
+    paper = next(one for one in papers() if one.name == experiment.paper)
+    text = _template("experiment.html.j2").render(
+        experiment=experiment,
+        brand=paper.short,
+        where=_where(experiment, paper.reference),
+        figures=[html.place(figure, specs, key=_key(figure, seeds=len(manifest.seeds))) for figure in figures],
+        rows=rows,
+        answer="" if job.quick else answer(rows),
+        decisions=comparison.told(experiment),
+        notes=[] if experiment.calculate else [*([QUICK] if job.quick else []), *notes(results)],
+        manifest=manifest,
+        facts=_facts(outcome),
+        command=shlex.join(manifest.command),
+        specs=script_json(specs),
+        vega=vega(),
+        js=Markup(asset("report.js")),  # noqa: S704 - our own file
     )
     file = job.folder / "report.html"
     targets.put(file, text)
     return file
 
 
-def _paper(experiment: Experiment) -> Paper:
-    return next(paper for paper in papers() if paper.name == experiment.paper)
-
-
-def _where(experiment: Experiment) -> str:
+def _where(experiment: Experiment, reference: str) -> str:
     """Where an experiment was published: reference, section, figures."""
-    reference = _paper(experiment).reference if experiment.reference is None else experiment.reference
     numbers = [number for number in experiment.figures if published(number)]
-    figures = f"Figure{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}" if numbers and reference else ""
+    figures = f"Figure{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}" if numbers else ""
     return ", ".join(part for part in (reference, experiment.section, figures) if part)
-
-
-def _size_notes(outcome: Outcome) -> list[str]:
-    if not outcome.job.quick:
-        return []
-    note = (
-        "The quick size: a smaller fabric, fewer sessions and seeds than the paper’s. The shape can be compared with "
-        "the paper’s figure, the numbers cannot."
-    )
-    return [note]
 
 
 def _key(figure: Figure, *, seeds: int) -> str:
@@ -206,13 +177,13 @@ def write_index(out: Path) -> Path:
             {
                 "paper": paper,
                 "rows": rows,
-                "answer": answer([row for row in rows if not row.quick]),
+                "answer": answer([row for row in rows if not row.record.quick]),
                 "cards": cards,
                 "waiting": [one.name for one in experiments if one.name not in found],
             }
         )
     file = out / "index.html"
-    targets.put(file, _environment().get_template("index.html.j2").render(papers=parts))
+    targets.put(file, _template("index.html.j2").render(papers=parts))
     return file
 
 

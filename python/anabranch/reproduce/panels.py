@@ -1,8 +1,7 @@
 """Panels from tables: one kind for each way in which the papers plot.
 
-Each takes a frame (flows, requests, links or series, already narrowed to what the panel shows), the series that are
-compared, and a Polars expression for the value; and reduces seed by seed before it averages, so that every interval is
-one over independent samples (Student's t).
+Each reduces rows (flows, requests, links or series) seed by seed before it averages, so that every interval is one over
+independent samples (Student's t).
 
 ``means`` and ``bars``: a statistic of each seed, its mean over seeds and 95 % interval, against a number or a category;
 ``stacked`` and ``curve``: the same without intervals. ``ranked``: rows by their value, from the least. ``cdf`` and
@@ -18,7 +17,8 @@ import numpy as np
 import polars as pl
 
 from anabranch.reproduce.looks import told_apart
-from anabranch.reproduce.rows import where
+from anabranch.reproduce.model import quantity
+from anabranch.reproduce.rows import expression, where
 from anabranch.results import stats
 from anabranch.showing.curves import POINTS, thinned
 from anabranch.showing.figures import Axis, Kind, Panel, Series
@@ -26,67 +26,47 @@ from anabranch.showing.figures import Axis, Kind, Panel, Series
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from anabranch.reproduce.model import PanelKind
+    from anabranch.reproduce.model import PanelKind, PanelOf
 
     Curve = Callable[[pl.DataFrame], Iterable[Mapping[str, float]]]
 
 SCHEMA = {"series": pl.String(), "x": pl.Float64(), "y": pl.Float64(), "low": pl.Float64(), "high": pl.Float64()}
 """Columns of a panel's data; ``x`` is text in bars."""
-DRAWN: Mapping[PanelKind, tuple[Kind, Axis, Axis]] = {
-    "means": ("means", Axis(""), Axis("")),
-    "bars": ("bars", Axis(""), Axis("")),
-    "stacked": ("stacked", Axis(""), Axis("")),
-    "curve": ("curves", Axis(""), Axis("")),
-    "ranked": ("curves", Axis("rank of session"), Axis("")),
-    "cdf": ("steps", Axis(""), Axis("CDF", domain=(0, 1))),
-    "ccdf": ("steps", Axis(""), Axis("CCDF", domain=(0, 1))),
+DRAWN: Mapping[PanelKind, tuple[Kind, str, Axis]] = {
+    "means": ("means", "", Axis("")),
+    "bars": ("bars", "", Axis("")),
+    "stacked": ("stacked", "", Axis("")),
+    "curve": ("curves", "", Axis("")),
+    "ranked": ("curves", "rank of session", Axis("")),
+    "cdf": ("steps", "", Axis("CDF", domain=(0, 1))),
+    "ccdf": ("steps", "", Axis("CCDF", domain=(0, 1))),
 }
 """How a kind is drawn, and its axes where nothing else is said."""
 
 
-def panel(
-    kind: PanelKind,
-    frame: pl.DataFrame,
-    series: Sequence[Series],
-    value: pl.Expr,
-    *,
-    over: pl.Expr | None = None,
-    x: Axis | None = None,
-    y: Axis | None = None,
-    key: str = "",
-    caption: str = "",
-    points: int = POINTS,
-) -> Panel:
-    """Make a panel.
-
-    Parameters
-    ----------
-    kind
-        One of those above.
-    frame
-        Rows to reduce.
-    series
-        What is compared.
-    value
-        A statistic of the rows of one seed; of a distribution, the value of a row.
-    over
-        Expression for the horizontal axis, where the kind has one.
-    x, y, key, caption
-        As in `anabranch.showing.figures.Panel`.
-    points
-        Most points of a distribution's curve.
-    """
-    drawn, left, up = DRAWN[kind]
-    x, y = x or left, y or up
-    if over is None:
-        data = _distributions(frame, series, value, _curve(kind, points, log=y.log))
+def panel(of: PanelOf, frame: pl.DataFrame, series: Sequence[Series], *, key: str, caption: str) -> Panel:
+    """Make a panel, or one of those that it stands for: of rows that are narrowed to what it shows."""
+    drawn, left, up = DRAWN[of.kind]
+    y = of.y or up
+    x, y = (one if isinstance(one, Axis) else Axis(one) for one in (of.x or left, y))
+    value = expression(of.value)
+    if not of.over:
+        data = _distributions(frame, series, value, _curve(of.kind, log=y.log))
     else:
-        data = _reduced(frame, series, value, over, categories=drawn in {"bars", "stacked"})
-        if kind in {"stacked", "curve"}:
+        data = _reduced(frame, series, value, _over(of.over, frame), categories=drawn in {"bars", "stacked"})
+        if of.kind in {"stacked", "curve"}:
             data = data.with_columns(pl.lit(None, pl.Float64).alias("low"), pl.lit(None, pl.Float64).alias("high"))
     present = set(data["series"].to_list())
     shown = tuple(one for one in series if one.label in present)
     return Panel(key, caption, drawn, data, x, y, told_apart(shown) if drawn in {"bars", "stacked"} else shown)
+
+
+def _over(text: str, frame: pl.DataFrame) -> pl.Expr:
+    """The horizontal axis: a column, whose texts are written as people do, or an expression."""
+    over = pl.col(text) if text in frame.columns else expression(text)
+    if frame.schema.get(text) == pl.String:
+        over = over.map_elements(quantity, return_dtype=pl.String)
+    return over
 
 
 def _reduced(
@@ -127,11 +107,11 @@ def _distributions(frame: pl.DataFrame, series: Sequence[Series], value: pl.Expr
     return pl.DataFrame(points, schema=SCHEMA)
 
 
-def _curve(kind: PanelKind, points: int, *, log: bool) -> Curve:
-    return partial(_ranked, points) if kind == "ranked" else partial(_steps, points, above=kind == "ccdf", log=log)
+def _curve(kind: PanelKind, *, log: bool) -> Curve:
+    return _ranked if kind == "ranked" else partial(_steps, above=kind == "ccdf", log=log)
 
 
-def _ranked(points: int, rows: pl.DataFrame) -> Iterable[Mapping[str, float]]:
+def _ranked(rows: pl.DataFrame) -> Iterable[Mapping[str, float]]:
     """Values by rank: at each the mean over seeds of the value that has it.
 
     Sessions without a value, which did not finish, come first with zero: a curve that left them out would flatter.
@@ -139,7 +119,7 @@ def _ranked(points: int, rows: pl.DataFrame) -> Iterable[Mapping[str, float]]:
     seeds = rows.partition_by("seed", maintain_order=True) if rows.height else []
     columns = [np.sort(own["v"].fill_null(0.0).to_numpy()) for own in seeds]
     n = min((column.size for column in columns), default=0)
-    places = np.unique(np.linspace(0, n - 1, min(n, points)).round().astype(int)) if n else np.empty(0, int)
+    places = np.unique(np.linspace(0, n - 1, min(n, POINTS)).round().astype(int)) if n else np.empty(0, int)
     means = np.mean([_ranks(column, n)[places] for column in columns], axis=0) if n else places
     return ({"x": float(place + 1), "y": float(mean)} for place, mean in zip(places, means, strict=True))
 
@@ -149,12 +129,12 @@ def _ranks(column: np.ndarray, n: int) -> np.ndarray:
     return column if column.size == n else column[np.linspace(0, column.size - 1, n).round().astype(int)]
 
 
-def _steps(points: int, rows: pl.DataFrame, *, above: bool, log: bool) -> Iterable[Mapping[str, float]]:
+def _steps(rows: pl.DataFrame, *, above: bool, log: bool) -> Iterable[Mapping[str, float]]:
     """Share of rows up to a value; rows without a value leave the curve short of 1, or count as above every value."""
     ordered = np.sort(rows["v"].drop_nulls().to_numpy())
     # One step for each value that occurs: counts have few.
     places = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], ordered.size > 0))
-    places = places[thinned(places.size, points)]
+    places = places[thinned(places.size, POINTS)]
     shares = (places + 1) / max(rows.height, 1)
     start = [] if not above or not ordered.size or ordered[0] <= 0 else [{"x": 0.0, "y": 1.0}]
     kept = [

@@ -17,7 +17,7 @@ import operator
 import re
 import shlex
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -272,15 +272,12 @@ class Facts:
     root
         The repository below which their records are; None: those of the package.
     read
-        Records that were read, by experiment.
-    recorded
-        Whether to look into records: otherwise all counts as not recorded.
+        Records that were read, by experiment; None: it has none.
     """
 
     experiments: Sequence[Experiment]
     root: Path | None = None
     read: dict[str, Record | None] = field(default_factory=dict)
-    recorded: bool = True
 
     def text(self, text: str, experiment: Experiment, *, missing: str | None = None) -> str:
         """Put what they refer to in the place of references, and `missing` in that of what is not recorded.
@@ -325,35 +322,44 @@ class Facts:
             return target
         if kind == "=":
             return formatted(self._evaluate(target, experiment), form)
+        value = self._find(kind, target, experiment)
         if kind == "interval":
-            of, target, _ = self._there(kind, target, experiment)
-            ends = (self._point(target, self.record(of.name), end) for end in ("low", "high"))
-            return " to ".join(formatted(end, form) for end in ends)
-        found = self._value(kind, target, experiment)
+            return " to ".join(formatted(value(end), form) for end in ("low", "high"))
+        found = value()
         return quantity(found) if kind == "scenario" and not form else formatted(found, form)
 
     def record(self, name: str) -> Record:
         """The record of an experiment."""
-        if self.recorded and name not in self.read:
+        if name not in self.read:
             file = bundle.locate(record.path(Path(), name)) if self.root is None else record.path(self.root, name)
             self.read[name] = record.read(file) if file else None
-        found = self.read.get(name) if self.recorded else None
+        found = self.read[name]
         if found is None:
             raise NotRecorded(f"{name} is not recorded")
         return found
 
-    def _value(self, kind: str, target: str, experiment: Experiment) -> Any:  # noqa: ANN401 - a number, a text, a list
+    def _find(self, kind: str, target: str, experiment: Experiment) -> Callable[..., Any]:
+        """What a reference is to, which must be there; its value is asked for by a call, as it may not be recorded."""
         if kind == "once":
-            return float(target)
-        of, target, claim = self._there(kind, target, experiment)
-        if claim is not None:
-            if kind == "paper":
-                return claim.paper
-            measured = self.record(of.name).claims.get(claim.key)
-            if measured is None or measured.mean is None:
-                raise NotRecorded(f"{of.name} has not measured {target}")
-            return measured.mean
-        return self._point(target, self.record(of.name)) if kind == "record" else self._setting(target, of)
+            return partial(float, target)
+        name, _, key = target.rpartition("#")
+        of: Experiment = _known({one.name: one for one in self.experiments}, name, "experiment") if name else experiment
+        if kind == "scenario":
+            setting = self._setting(key, of)
+            return lambda: setting
+        if kind in {"claim", "paper"}:
+            claim: Claim = _known({one.key: one for one in of.claim}, key, "claim")
+            return (lambda: claim.paper) if kind == "paper" else partial(self._mean, of.name, key)
+        number, _, letter = key.partition(":")[0].partition("/")
+        figure = _known({one.number: one for one in of.figure}, number, "figure")
+        _known(dict.fromkeys(figure.keys), letter, f"panel of figure {number}")
+        return partial(self._point, of.name, key)
+
+    def _mean(self, name: str, key: str) -> float:
+        measured = self.record(name).claims.get(key)
+        if measured is None or measured.mean is None:
+            raise NotRecorded(f"{name} has not measured {key}")
+        return measured.mean
 
     @staticmethod
     def _setting(target: str, of: Experiment) -> Any:  # noqa: ANN401 - a number or a text
@@ -367,34 +373,26 @@ class Facts:
             raise AnabranchError(f"expected a number or a text, not {str(found)[:40]}")
         return found
 
-    def _there(self, kind: str, target: str, experiment: Experiment) -> tuple[Experiment, str, Claim | None]:
-        """The experiment that a reference is to, the key in it, and the claim if it is one's."""
-        name, _, target = target.rpartition("#")
-        of: Experiment = _known({one.name: one for one in self.experiments}, name, "experiment") if name else experiment
-        if kind in {"record", "interval"}:
-            number, _, key = target.partition(":")[0].partition("/")
-            figure = _known({one.number: one for one in of.figure}, number, "figure")
-            _known(dict.fromkeys(one for panel in figure.panel for one in panel.keys), key, f"panel of figure {number}")
-        if kind == "scenario":
-            self._setting(target, of)
-        if kind not in {"claim", "paper"}:
-            return of, target, None
-        return of, target, _known({one.key: one for one in of.claim}, target, "claim")
-
-    @staticmethod
-    def _point(target: str, kept: Record, column: str = "y") -> Any:  # noqa: ANN401 - a number or a list
+    def _point(self, name: str, target: str, column: str = "y") -> Any:  # noqa: ANN401 - a number or a list
         place, _, line = target.partition(":")
         number, _, key = place.partition("/")
         line, _, x = line.rpartition("@") if "@" in line else (line, "", "")
-        panels = {(one["figure"], panel["panel"]): panel["series"] for one in kept.figures for panel in one["panels"]}
+        figures = self.record(name).figures
+        panels = {(one["figure"], panel["panel"]): panel["series"] for one in figures for panel in one["panels"]}
         if (number, key) not in panels:
             raise NotRecorded("no such panel", hint=nearest(place, ["/".join(one) for one in panels]))
         points = _known(panels[number, key], line, "series", NotRecorded)
         values = _known(points, column, "column", NotRecorded)
         return _known(dict(zip(map(str, points["x"]), values, strict=True)), x, "point", NotRecorded) if x else values
 
-    def _evaluate(self, text: str, experiment: Experiment) -> Any:  # noqa: ANN401 - a number
-        def value(node: ast.AST) -> Any:  # noqa: ANN401 - as above
+    def _evaluate(self, text: str, experiment: Experiment) -> float:
+        tree = parsed(text)
+        found = {(kind, target): self._find(kind, target, experiment) for kind, target in calls(tree)}
+        for (kind, target), of in found.items():
+            if kind == "scenario" and isinstance(said := of(), str):
+                raise AnabranchError(f"not arithmetic: {target} is {said!r}")
+
+        def value(node: ast.AST) -> Any:  # noqa: ANN401 - a number or a list
             match node:
                 case ast.Constant(constant):
                     return constant
@@ -403,16 +401,11 @@ class Facts:
                 case ast.UnaryOp(of, operand):
                     return OPERATORS[type(of)](float(value(operand)))
                 case ast.Call(ast.Name(kind), [ast.Constant(str(target))]):
-                    return self._value(kind, target, experiment)
+                    return found[kind, target]()
                 case ast.Call(ast.Name(name), arguments):
                     return FUNCTIONS[name](*map(value, arguments))
             raise AnabranchError("not arithmetic")
 
-        tree = parsed(text)
-        for kind, target in calls(tree):
-            of, key, _ = self._there(kind, target, experiment)
-            if kind == "scenario" and isinstance(text := self._setting(key, of), str):
-                raise AnabranchError(f"not arithmetic: {target} is {text!r}")
         try:
             return float(value(tree))
         except (TypeError, ValueError, ArithmeticError, RecursionError) as error:

@@ -35,31 +35,7 @@ POINTS = 60
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """An experiment's outcome.
-
-    Attributes
-    ----------
-    experiment
-        Its name.
-    quick
-        Whether it was the quick size.
-    seeds
-        The seeds.
-    scenario
-        Hash of the scenario's content and of the quick settings (`fingerprint`).
-    version
-        Version of Anabranch that ran it.
-    incomplete
-        Runs that stalled or reached their time limit.
-    claims
-        Claim key to what was measured.
-    figures
-        Points of the figures, thinned.
-    commit
-        Commit of the code that recorded it (`anabranch.reproduce.age.commit`); None outside a repository.
-    model
-        Version of the simulator's model; None in records from before it was kept, and of calculations.
-    """
+    """An experiment's outcome, as ``docs/reference/records.md`` has it; `scenario` is its `fingerprint`."""
 
     experiment: str
     quick: bool
@@ -165,11 +141,6 @@ def _short(value: float | None, significant: int) -> float | None:
 def path(root: Path, experiment: str) -> Path:
     """Where the record of an experiment is, below the repository."""
     return root / "docs" / "fidelity" / "data" / f"{experiment}.json"
-
-
-def cost_path(root: Path, experiment: str) -> Path:
-    """Where the times of an experiment are, below the repository."""
-    return root / "docs" / "fidelity" / "data" / f"{experiment}.cost.json"
 
 
 def write(file: Path, record: Record) -> None:

@@ -126,16 +126,3 @@ def _suggest(wanted: str, names: Sequence[str]) -> str:
     if near:
         return f"did you mean {' or '.join(near)}?"
     return "`anabranch reproduce --list` lists them"
-
-
-def scenario(experiment: Experiment) -> Path:
-    """Path of an experiment's scenario.
-
-    Raises
-    ------
-    AnabranchError
-        If it is not there, or if the experiment is a calculation.
-    """
-    if experiment.calculate:
-        raise AnabranchError(f"{experiment.name} is a calculation: it has no scenario")
-    return bundle.find(experiment.file)

@@ -103,23 +103,13 @@ def by_seed(frame: pl.DataFrame, value: pl.Expr) -> dict[int, float]:
     return dict(zip(rows["seed"].to_list(), rows["value"].to_list(), strict=True))
 
 
-def ratio_by_seed(above: Mapping[int, float], below: Mapping[int, float]) -> dict[int, float]:
-    """Divide two reductions seed by seed, so that the interval is that of the ratio under common random numbers.
-
-    Examples
-    --------
-    >>> ratio_by_seed({1: 2.0, 2: 3.0}, {1: 4.0, 2: 6.0, 3: 1.0})
-    {1: 0.5, 2: 0.5}
-    """
-    return {seed: value / below[seed] for seed, value in above.items() if below.get(seed)}
-
-
-COMPARED: Mapping[str, Callable[[float], float]] = {
-    "ratio": lambda ratio: ratio,
-    "raised": lambda ratio: 100 * (ratio - 1),
-    "lowered": lambda ratio: 100 * (1 - ratio),
+COMPARED: Mapping[str, Callable[[float, float], float]] = {
+    "ratio": lambda above, below: above / below,
+    "raised": lambda above, below: 100 * (above / below - 1),
+    "lowered": lambda above, below: 100 * (1 - above / below),
+    "difference": lambda above, below: above - below,
 }
-"""What is said of a ratio: itself, or by how many percent it is above or below 1."""
+"""What is said of two numbers: seed by seed, so that the interval is that under common random numbers."""
 
 
 @dataclass(slots=True)
@@ -200,10 +190,8 @@ class Source:
         if not claim.compare:
             return by_seed(frame, value)
         above, below = (by_seed(frame.filter(where(of)), value) for of in (claim.above, claim.below))
-        if claim.compare == "difference":
-            return {seed: value - below[seed] for seed, value in above.items() if seed in below}
-        of = COMPARED[claim.compare]
-        return {seed: of(ratio) for seed, ratio in ratio_by_seed(above, below).items()}
+        both = [seed for seed in above if seed in below and (below[seed] or claim.compare == "difference")]
+        return {seed: COMPARED[claim.compare](above[seed], below[seed]) for seed in both}
 
 
 def _named(labels: Mapping[str, Mapping[str, object]]) -> pl.Expr:

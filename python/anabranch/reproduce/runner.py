@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from anabranch import codec
+from anabranch.base import bundle
 from anabranch.errors import AnabranchError
-from anabranch.reproduce import record, registry
+from anabranch.reproduce import record
 from anabranch.reproduce.calculated import Calculated
 from anabranch.reproduce.drawing import draw
 from anabranch.reproduce.rows import Source, function
@@ -53,6 +54,8 @@ class Job:
         Where everything is written.
     plan
         Its runs.
+    overrides
+        Settings that replace those of the scenario.
     decode_table
         Table of decode latencies that its SCDP sessions use, by name or file; None: what the scenario says.
     """
@@ -62,17 +65,13 @@ class Job:
     seeds: int | None
     folder: Path
     plan: planning.Plan
+    overrides: tuple[str, ...] = ()
     decode_table: str | None = None
 
     @property
     def results(self) -> Path:
         """Folder of the results proper."""
         return self.folder / "results"
-
-    @property
-    def overrides(self) -> tuple[str, ...]:
-        """Settings that replace those of the scenario."""
-        return _overrides(self.experiment, quick=self.quick, decode_table=self.decode_table)
 
     def missing(self) -> list[planning.PlannedRun]:
         """Runs of the plan that the folder does not hold yet."""
@@ -101,7 +100,7 @@ def _overrides(experiment: Experiment, *, quick: bool, decode_table: str | None)
     if decode_table is None:
         return size
     # The core looks files up beside the scenario.
-    beside = registry.scenario(experiment).parent
+    beside = bundle.find(experiment.file).parent
     table = decode_table if decode_table in codec.TABLES else os.path.relpath(decode_table, beside)
     return (*size, f"transport.scdp.decode_table={json.dumps(table)}")
 
@@ -114,21 +113,7 @@ def prepare(
     seeds: int | None = None,
     decode_table: str | None = None,
 ) -> Job:
-    """Plan an experiment.
-
-    Parameters
-    ----------
-    experiment
-        The experiment.
-    out
-        Folder for all experiments.
-    quick
-        The quick size.
-    seeds
-        Number of seeds; default: the scenario's.
-    decode_table
-        Table of decode latencies for SCDP's sessions, one of `anabranch.codec.TABLES` or a file. Default: what the
-        scenario says.
+    """Plan an experiment, which writes into a folder of `out`; the rest as of `Job`.
 
     Raises
     ------
@@ -139,22 +124,9 @@ def prepare(
     folder = out / experiment.paper / (experiment.name.partition("/")[2] + ("-quick" if quick else ""))
     if experiment.calculate:
         return Job(experiment, quick, None, folder, planning.Plan((), ()))
-    plan = planning.plan(
-        registry.scenario(experiment), _overrides(experiment, quick=quick, decode_table=decode_table), seeds=seeds
-    )
-    return Job(experiment, quick, seeds, folder, plan, decode_table)
-
-
-def runs(experiment: Experiment, *, quick: bool = False, seeds: int | None = None) -> tuple[planning.ListedRun, ...]:
-    """List the runs of an experiment that simulates, quickly.
-
-    Raises
-    ------
-    AnabranchError
-        If its scenario is missing or cannot be read.
-    """
-    overrides = _overrides(experiment, quick=quick, decode_table=None)
-    return planning.runs(registry.scenario(experiment), overrides, seeds=seeds)
+    overrides = _overrides(experiment, quick=quick, decode_table=decode_table)
+    plan = planning.plan(bundle.find(experiment.file), overrides, seeds=seeds)
+    return Job(experiment, quick, seeds, folder, plan, overrides, decode_table)
 
 
 def place(out: Path, decode_table: str | None) -> Path:
@@ -179,7 +151,7 @@ def own_decoder(experiment: Experiment) -> str | None:
     """Why a table of decode latencies cannot be chosen for an experiment; None if it can."""
     if experiment.calculate:
         return "it simulates nothing"
-    runs = planning.plan(registry.scenario(experiment), experiment.quick).runs
+    runs = planning.plan(bundle.find(experiment.file), experiment.quick).runs
     models = {run.decode_latency for run in runs} - {None}
     if not models:
         return "it decodes nothing"
@@ -208,7 +180,7 @@ def run(job: Job, *, fresh: bool = False, progress: Progress | None = None, **op
         "resume": not fresh,
         "force": True,  # the folder is this experiment's own: runs of an older version of it make room
     }
-    file = registry.scenario(job.experiment)
+    file = bundle.find(job.experiment.file)
     return run_scenario(file, job.overrides, command=job.command(), progress=progress, **options)
 
 

@@ -1,14 +1,20 @@
-"""How fast this machine simulates, and so how long runs will take: measured by running a small scenario."""
+"""How fast this machine simulates, and so how long runs will take: measured by running a small scenario.
+
+Runs of which times were recorded, on whatever machine, are predicted from these (`Times`); others from their packets.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import statistics
 import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from anabranch.base import core
 from anabranch.running.plan import plan
@@ -42,6 +48,58 @@ def calibrate() -> float:
 def of(runs: Sequence[PlannedRun]) -> float:
     """The speed to predict these runs with: measured, unless they are short."""
     return calibrate() if sum(run.packets for run in runs) > SHORT else TYPICAL
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Recorded times of the runs of a scenario.
+
+    Attributes
+    ----------
+    speed
+        Packets per second that the machine simulated when they were recorded (`calibrate`).
+    seconds
+        Sweep point, by its `point_key`, to seconds a run, mean over seeds.
+    packets
+        Packets of all recorded points, one run each.
+    """
+
+    speed: float
+    seconds: Mapping[str, float]
+    packets: float
+
+    def of(self, run: PlannedRun) -> float:
+        """Seconds of a run on that machine: recorded, or as costly for its packets as those that were recorded."""
+        known = self.seconds.get(point_key(run.point))
+        if known is not None:
+            return known
+        if self.packets and run.packets:
+            return run.packets * sum(self.seconds.values()) / self.packets
+        return statistics.mean(self.seconds.values())
+
+
+def point_key(point: Mapping[str, Any]) -> str:
+    """Name a sweep point: JSON with sorted keys."""
+    return json.dumps(point, sort_keys=True)
+
+
+def predict(runs: Sequence[PlannedRun], times: Times | None = None, *, speed: float | None = None) -> dict[str, float]:
+    """Predict how many seconds each run takes.
+
+    Parameters
+    ----------
+    runs
+        What is to be run.
+    times
+        Recorded times, if any.
+    speed
+        Packets per second of this machine; default: measured, unless the runs are short.
+    """
+    if speed is None:
+        speed = of(runs)
+    if times is None or not times.seconds:
+        return {run.run: run.packets / speed for run in runs}
+    return {run.run: times.of(run) * times.speed / speed for run in runs}
 
 
 def cores(threads: int) -> int:

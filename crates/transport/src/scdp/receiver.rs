@@ -30,14 +30,10 @@ mod window;
 use blocks::Blocks;
 use checks::Checks;
 use decoding::Decoding;
-use lane::{Arrived, Lane, Message};
+use lane::{Lane, Message};
 use lanes::Lanes;
-use requests::Requests;
+use requests::{Requests, Taken};
 use session::Session;
-use window::Seen;
-
-/// In a group a round trip may be this many times the least one: the rest of the time, symbols wait for other receivers.
-const ROUND_TRIP_WITHIN: u64 = 4;
 
 /// How far the session is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,19 +146,10 @@ impl Receiver {
     fn on_symbol(&mut self, now: Time, arrival: &Arrival<Header>, symbol: &Symbol, payload: &[u8]) {
         self.take_in(now, arrival, symbol, payload);
         let lane = u32::from(arrival.from);
-        if self.session.is_none() || self.lane(lane).window().is_fixed() {
-            return;
-        }
-        self.requests.lanes_mut().refresh(lane);
-        if self.lanes().is_in_group() {
-            self.make_room(lane);
-        }
-        let l = self.lane(lane);
-        let idle = l.credits() > 0 && self.pulls_wanted() == 0;
-        // Other senders may have been chosen instead.
-        let is_passed_over = !self.lanes().is_single() && l.credits() > l.window().symbols() / 2;
-        if idle || l.is_held_back() || is_passed_over {
-            self.lane_mut(lane).on_limited();
+        if let Some(session) = &self.session
+            && !self.lane(lane).window().is_fixed()
+        {
+            self.requests.adjust(lane, session, self.decoding.is_full(), self.state != State::Receiving);
         }
     }
 
@@ -189,68 +176,23 @@ impl Receiver {
             self.stats.data_received += 1;
         }
         self.stats.marked_received += u64::from(arrival.ce);
-        self.tell_lane(now, arrival, symbol, place, &session);
+        self.requests.on_symbol(now, &session, arrival, symbol, place);
         if self.is_completed() || self.blocks().is_over(symbol.block) {
             return self.on_late_symbol(now, lane, symbol, trimmed);
         }
         if symbol.block >= session.layout.blocks {
             return;
         }
-        let index = (symbol.block - self.blocks().base()) as usize;
-        if !self.blocks().has_room(index, self.decoding.is_full()) {
-            self.requests.blocks_mut().pass(symbol.block);
-            return self.answer_probe(lane, false);
+        match self.requests.take_in(now, &session, arrival, symbol, place, self.decoding.is_full()) {
+            Taken::Known => self.answer_probe(lane, false),
+            Taken::OfCompleteBlock => {
+                self.stats.overhead_symbols += u64::from(!trimmed);
+                self.answer_probe(lane, false);
+            }
+            Taken::Surplus => self.stats.overhead_symbols += u64::from(!trimmed),
+            Taken::Counted(index) if self.blocks().at(index).can_try() => self.try_complete(now, index, &session),
+            Taken::Counted(_) | Taken::Trimmed => {}
         }
-        // A symbol of a block not begun here: another receiver of the group is ahead.
-        self.requests.blocks_mut().reach(index, &session);
-        if self.blocks().at(index).is_complete() {
-            self.stats.overhead_symbols += u64::from(!trimmed);
-            return self.answer_probe(lane, false);
-        }
-        if !self.requests.blocks_mut().note(index, place) {
-            return self.answer_probe(lane, false);
-        }
-        self.requests.arrived(now, index, lane, symbol.index, trimmed);
-        if !self.blocks().at(index).takes(lane) {
-            self.stats.overhead_symbols += u64::from(!trimmed);
-            return;
-        }
-        if trimmed {
-            return self.requests.blocks_mut().trimmed(index);
-        }
-        if place != symbol.esi && !self.requests.blocks_mut().note_repair(index, symbol.esi) {
-            // Another sender drew the same repair symbol.
-            self.stats.overhead_symbols += 1;
-            return;
-        }
-        self.requests.blocks_mut().receive(index, symbol.esi);
-        self.requests.find_gaps(index, lane, symbol.index);
-        if self.blocks().at(index).can_try() {
-            self.try_complete(now, index, &session);
-        }
-    }
-
-    /// What a symbol says about its sender and the path.
-    #[inline]
-    fn tell_lane(&mut self, now: Time, arrival: &Arrival<Header>, symbol: &Symbol, place: u32, session: &Session) {
-        let lane = u32::from(arrival.from);
-        let is_fixed = self.lane(lane).window().is_fixed();
-        let arrived = Arrived {
-            block: symbol.block,
-            index: symbol.index,
-            asked_as: symbol.esi / session.lanes,
-            seen: match (arrival.trimmed, arrival.ce) {
-                (true, _) => Seen::Trimmed,
-                (false, true) => Seen::Marked,
-                (false, false) => Seen::Whole,
-            },
-            // A symbol that its sender repeats because it hears nothing has no news if the first has arrived: it must not postpone
-            // the repetition of a pull for ever.
-            is_repeated: symbol.syn && !is_fixed && self.blocks().has_arrived(symbol.block, place),
-            is_of_others: self.lanes().is_in_group() && symbol.block < self.blocks().base()
-                || self.blocks().is_of_others(symbol.block),
-        };
-        self.requests.lanes_mut().on_symbol(now, lane, &arrived);
     }
 
     /// A symbol of a block that had its turn.
@@ -270,12 +212,8 @@ impl Receiver {
         if self.is_completed() || self.blocks().is_over(symbol.block) || symbol.block >= session.layout.blocks {
             return true;
         }
-        let index = (symbol.block - self.blocks().base()) as usize;
-        let wanted = self.blocks().get(index).is_none_or(|b| b.takes(lane) && b.wants(place, symbol.esi));
-        if !wanted || !self.blocks().has_room(index, self.decoding.is_full()) {
-            return true;
-        }
-        self.decoding.take_in(session, symbol, payload)
+        let wanted = self.blocks().wants(symbol, lane, place, self.decoding.is_full());
+        !wanted || self.decoding.take_in(session, symbol, payload)
     }
 
     /// For a block that is complete as it is, or may be decoded.
@@ -336,12 +274,6 @@ impl Receiver {
         let asked = self.config.give_up_after.is_some() || self.decoding.is_limited();
         if asked && (outright || self.lane(lane).outstanding() == 0) && !self.is_completed() {
             self.lane_mut(lane).owe(Message::Keepalive);
-        }
-    }
-
-    fn make_room(&mut self, lane: u32) {
-        if !self.over() {
-            self.requests.make_room(lane);
         }
     }
 

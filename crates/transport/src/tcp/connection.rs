@@ -15,7 +15,10 @@ use super::timer::RetransmissionTimer;
 use crate::endpoint::{Arrival, Endpoint, Event, FailureReason, Stats, Transmit};
 use crate::units::{Duration, Time};
 
+mod handshake;
 mod subflow;
+
+use handshake::Handshake;
 
 /// The states of RFC 9293 §3.3.2 that a transfer in one direction passes through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,25 +62,24 @@ impl Pending {
     }
 }
 
+/// What the sender acknowledges without data. The receiver's stream is empty: its FIN is all that there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Owed {
+    Nothing,
+    Ack,
+    AckOfFin,
+}
+
 /// One end of a TCP transfer: the active sender or the passive receiver.
 #[derive(Clone, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "independent conditions of a compact struct, one per connection")]
 pub struct Connection {
     state: State,
     pending: Pending,
-    /// SYN or SYN-ACK must be sent (again).
-    syn_due: bool,
-    /// Sender: a pure ACK must be sent.
-    ack_due: bool,
-    /// Sender: the receiver's FIN has arrived.
-    peer_finished: bool,
-    wants_ecn: bool,
-    wants_sack: bool,
+    owed: Owed,
+    handshake: Handshake,
     timer: RetransmissionTimer,
-    /// When SYN or SYN-ACK was sent; later, when the object was complete.
-    since: Time,
-    rto_initial: Duration,
-    syn_timeout: Option<Duration>,
+    /// When the object was complete.
+    completed_at: Time,
     header: u32,
     /// The window that this end advertises.
     window: u32,
@@ -94,9 +96,8 @@ impl Connection {
     /// The active end of a flow of which its application says more than the size.
     pub fn connect_with(config: &TcpConfig, flow: FlowSpec, now: Time) -> Self {
         let mut connection = Self::new(config, State::SynSent, Half::Sender(Sender::new(config, flow, now)));
-        connection.since = now;
         if config.handshake {
-            connection.syn_due = true;
+            connection.handshake.demand();
         } else {
             connection.state = State::Established;
             connection.pending.set(Pending::CONNECTED);
@@ -114,18 +115,14 @@ impl Connection {
     }
 
     fn new(config: &TcpConfig, state: State, half: Half) -> Self {
+        let timer = RetransmissionTimer::new(config);
         Self {
             state,
             pending: Pending::default(),
-            syn_due: false,
-            ack_due: false,
-            peer_finished: false,
-            wants_ecn: config.wants_ecn(),
-            wants_sack: config.sack,
-            timer: RetransmissionTimer::new(config),
-            since: Time::ZERO,
-            rto_initial: config.rto_initial,
-            syn_timeout: config.syn_timeout,
+            owed: Owed::Nothing,
+            handshake: Handshake::new(config, &timer),
+            timer,
+            completed_at: Time::ZERO,
             header: config.header.0 as u32,
             window: config.receive_window.0 as u32,
             timeouts: 0,
@@ -164,30 +161,23 @@ impl Connection {
         self.pending.set(Pending::FAILED);
     }
 
-    /// The handshake is over; `sampled`: it gave a round-trip time (Karn: only if nothing was repeated).
-    fn establish(&mut self, now: Time, sampled: bool) {
-        if sampled && self.timer.consecutive() == 0 {
-            self.timer.sample(now.since(self.since));
-        } else if self.timer.consecutive() > 0 {
-            self.timer.reset_after_lost_syn(self.rto_initial);
-        }
-        self.timer.progress();
-        self.timer.stop();
+    /// The handshake is over; `is_sample`: what was sent of it is answered.
+    fn establish(&mut self, now: Time, is_sample: bool) {
+        self.handshake.end(now, &mut self.timer, is_sample);
         self.state = State::Established;
         self.pending.set(Pending::CONNECTED);
     }
 
     fn on_syn_ack(&mut self, now: Time, segment: &Segment) {
         let Half::Sender(sender) = &mut self.half else { return };
-        let ecn = self.wants_ecn && segment.flags.has(Flags::ECE);
-        let sack = self.wants_sack && segment.flags.has(Flags::SACK_PERMITTED);
+        self.handshake.on_syn_ack(segment.flags);
+        let (ecn, sack) = self.handshake.options();
         sender.set_options(ecn, sack, segment.window);
         if self.timer.consecutive() > 0 {
             sender.start_with_one_segment();
         }
         // Data acknowledges as well, where there is any.
-        self.ack_due = sender.waits_for_data();
-        self.syn_due = false;
+        self.owed = if sender.waits_for_data() { Owed::Ack } else { Owed::Nothing };
         self.establish(now, true);
     }
 
@@ -195,11 +185,10 @@ impl Connection {
         let Half::Receiver(receiver) = &mut self.half else { return };
         match self.state {
             State::Listen | State::SynReceived => {
-                self.wants_ecn &= segment.flags.has(Flags::ECE | Flags::CWR);
-                self.wants_sack &= segment.flags.has(Flags::SACK_PERMITTED);
-                receiver.set_options(self.wants_ecn, self.wants_sack);
+                self.handshake.on_syn(segment.flags);
+                let (ecn, sack) = self.handshake.options();
+                receiver.set_options(ecn, sack);
                 self.state = State::SynReceived;
-                self.syn_due = true;
             }
             // RFC 9293 §3.10.7.4: an old SYN is answered by an ACK.
             _ => receiver.acknowledge_now(),
@@ -213,20 +202,16 @@ impl Connection {
             State::Established => {
                 if segment.flags.has(Flags::SYN) {
                     // The receiver repeated its SYN-ACK: our ACK has not reached it.
-                    self.ack_due = true;
+                    self.owed = Owed::Ack;
                 }
                 sender.on_ack(&mut self.timer, now, segment);
                 if sender.is_finished() {
-                    self.peer_finished = segment.flags.has(Flags::FIN);
-                    self.ack_due = self.peer_finished;
+                    self.owed = if segment.flags.has(Flags::FIN) { Owed::AckOfFin } else { Owed::Nothing };
                     self.close();
                 }
             }
             State::SynSent if segment.flags.has(Flags::SYN | Flags::ACK) => self.on_syn_ack(now, segment),
-            State::Closed if segment.flags.has(Flags::FIN) => {
-                self.peer_finished = true;
-                self.ack_due = true;
-            }
+            State::Closed if segment.flags.has(Flags::FIN) => self.owed = Owed::AckOfFin,
             _ => {}
         }
     }
@@ -241,9 +226,8 @@ impl Connection {
             State::Listen => return,
             // Any segment with ACK ends the handshake: the sender's third packet already carries data.
             State::SynReceived => {
-                let handshake = self.timer.deadline() != Time::MAX || self.timer.consecutive() > 0;
-                self.syn_due = false;
-                self.establish(now, handshake);
+                let is_answer = self.timer.deadline() != Time::MAX || self.timer.consecutive() > 0;
+                self.establish(now, is_answer);
             }
             State::LastAck if segment.ack > 0 => self.close(),
             _ => {}
@@ -255,7 +239,7 @@ impl Connection {
         receiver.on_data(now, segment, ce);
         if self.state == State::Established && receiver.is_finished() {
             self.state = State::LastAck;
-            self.since = now;
+            self.completed_at = now;
             self.pending.set(Pending::COMPLETED);
         }
     }
@@ -274,7 +258,7 @@ impl Connection {
         }
         self.timeouts += 1;
         match (self.state, &mut self.half) {
-            (State::SynSent | State::SynReceived, _) => self.syn_due = true,
+            (State::SynSent | State::SynReceived, _) => self.handshake.demand(),
             (State::LastAck, Half::Receiver(receiver)) => receiver.acknowledge_now(),
             (_, Half::Sender(sender)) => sender.on_timeout(&self.timer, now),
             _ => {}
@@ -283,15 +267,7 @@ impl Connection {
 
     /// SYN or SYN-ACK.
     fn poll_syn(&mut self, now: Time) -> Transmit<Segment> {
-        self.syn_due = false;
-        self.timer.start_with(now, self.syn_timeout);
-        self.since = now;
-        // RFC 3168 §6.1.1: ECE and CWR on the SYN, ECE alone on the SYN-ACK.
-        let role = match self.half {
-            Half::Sender(_) => Flags::SYN | Flags::CWR.when(self.wants_ecn),
-            Half::Receiver(_) => Flags::SYN | Flags::ACK,
-        };
-        let flags = role | Flags::ECE.when(self.wants_ecn) | Flags::SACK_PERMITTED.when(self.wants_sack);
+        let flags = self.handshake.send(now, &mut self.timer, matches!(self.half, Half::Receiver(_)));
         self.transmit(Segment { window: self.window, flags, ..Segment::default() }, false, 0, 0)
     }
 }
@@ -332,7 +308,7 @@ impl Endpoint for Connection {
 
     #[inline]
     fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Segment>> {
-        if self.syn_due {
+        if self.handshake.is_due() {
             // The application opens the connection when it has something to send.
             let begins = !matches!(&self.half, Half::Sender(sender) if sender.has_nothing());
             return begins.then(|| self.poll_syn(now));
@@ -343,16 +319,15 @@ impl Endpoint for Connection {
                     && let Some(mut out) = sender.poll_transmit(&mut self.timer, now)
                 {
                     // Data acknowledges as well.
-                    self.ack_due = false;
+                    self.owed = Owed::Nothing;
                     out.segment.window = self.window;
                     return Some(self.transmit(out.segment, out.ect, out.priority, out.rank));
                 }
-                if !self.ack_due {
+                if self.owed == Owed::Nothing {
                     return None;
                 }
-                self.ack_due = false;
-                // The receiver's stream is empty: its FIN is all that there is to acknowledge.
-                let ack = u64::from(self.peer_finished);
+                let ack = u64::from(self.owed == Owed::AckOfFin);
+                self.owed = Owed::Nothing;
                 let segment = Segment { ack, window: self.window, flags: Flags::ACK, ..Segment::default() };
                 Some(self.transmit(segment, false, 0, 0))
             }
@@ -392,30 +367,21 @@ impl Endpoint for Connection {
             return Some(Event::Connected);
         }
         if self.pending.take(Pending::COMPLETED) {
-            return Some(Event::Completed { at: self.since });
+            return Some(Event::Completed { at: self.completed_at });
         }
         if self.pending.take(Pending::FAILED) {
             return Some(Event::Failed(FailureReason::TimedOut));
         }
         // Not while the last ACK still has to leave.
-        (!self.ack_due && self.pending.take(Pending::CLOSED)).then_some(Event::Closed)
+        (self.owed == Owed::Nothing && self.pending.take(Pending::CLOSED)).then_some(Event::Closed)
     }
 
     fn stats(&self) -> Stats {
-        let timeouts = u64::from(self.timeouts);
-        match &self.half {
-            Half::Sender(sender) => {
-                let (data_sent, retransmitted) = sender.segments();
-                Stats { data_sent, retransmitted, timeouts, ..Stats::default() }
-            }
-            Half::Receiver(receiver) => Stats {
-                timeouts,
-                data_received: receiver.data_received,
-                marked_received: receiver.marked_received,
-                bytes_delivered: receiver.delivered(),
-                ..Stats::default()
-            },
-        }
+        let stats = match &self.half {
+            Half::Sender(sender) => sender.stats(),
+            Half::Receiver(receiver) => receiver.stats(),
+        };
+        Stats { timeouts: self.timeouts.into(), ..stats }
     }
 
     fn congestion_window(&self) -> Option<u64> {
@@ -431,12 +397,7 @@ impl Endpoint for Connection {
             (State::Closed, _) => "nothing: closed".into(),
             (State::Failed, _) => "nothing: gave up".into(),
             (State::Established, Half::Sender(sender)) => sender.waiting_for(self.timer.rto()),
-            (State::Established, Half::Receiver(receiver)) => format!(
-                "byte {}; {} B beyond it have arrived, window {} B",
-                receiver.delivered(),
-                receiver.waiting(),
-                receiver.window()
-            ),
+            (State::Established, Half::Receiver(receiver)) => receiver.waiting_for(),
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::config::TcpConfig;
 use super::ranges::RangeSet;
 use super::segment::{Flags, MAX_SACK_BLOCKS, Segment};
+use crate::endpoint::Stats;
 use crate::units::{Duration, Time};
 
 /// Receive side of a connection.
@@ -30,8 +31,8 @@ pub(super) struct Receiver {
     echo_per_packet: bool,
     /// An ACK for the packets before a change of the mark (RFC 8257 §3.2): its number, and its echo.
     early_ack: Option<(u64, bool)>,
-    pub(super) data_received: u64,
-    pub(super) marked_received: u64,
+    data_received: u64,
+    marked_received: u64,
 }
 
 /// How congestion marks are echoed.
@@ -77,10 +78,6 @@ impl Receiver {
         };
     }
 
-    pub(super) fn window(&self) -> u32 {
-        self.window
-    }
-
     /// Whether everything up to and including the FIN has arrived.
     #[inline]
     pub(super) fn is_finished(&self) -> bool {
@@ -90,11 +87,6 @@ impl Receiver {
     /// Payload bytes that arrived in order.
     pub(super) fn delivered(&self) -> u64 {
         self.next.min(self.fin_at)
-    }
-
-    /// Payload bytes that wait for a gap to close.
-    pub(super) fn waiting(&self) -> u64 {
-        self.beyond.count_between(0, u64::MAX)
     }
 
     #[inline]
@@ -180,6 +172,21 @@ impl Receiver {
                 changed
             }
         }
+    }
+
+    pub(super) fn stats(&self) -> Stats {
+        Stats {
+            data_received: self.data_received,
+            marked_received: self.marked_received,
+            bytes_delivered: self.delivered(),
+            ..Stats::default()
+        }
+    }
+
+    /// For a person.
+    pub(super) fn waiting_for(&self) -> String {
+        let waiting = self.beyond.count_between(0, u64::MAX);
+        format!("byte {}; {waiting} B beyond it have arrived, window {} B", self.delivered(), self.window)
     }
 
     /// The next ACK to send. Its FIN and `seq` are the connection's business.

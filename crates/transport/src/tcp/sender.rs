@@ -8,6 +8,7 @@ use super::congestion::{Acked, Control, Coupling};
 use super::flow::{Flow, FlowSpec};
 use super::segment::{Flags, Segment};
 use super::timer::RetransmissionTimer;
+use crate::endpoint::Stats;
 use crate::units::{Duration, Time};
 use std::ops::Range;
 
@@ -336,9 +337,8 @@ impl Sender {
         self.window.size()
     }
 
-    /// Data segments sent, and of these, sent again.
-    pub(super) fn segments(&self) -> (u64, u64) {
-        (self.data_sent, self.retransmitted)
+    pub(super) fn stats(&self) -> Stats {
+        Stats { data_sent: self.data_sent, retransmitted: self.retransmitted, ..Stats::default() }
     }
 
     /// For a person.

@@ -58,10 +58,8 @@ impl RetransmissionTimer {
     }
 
     /// RFC 6298 §5.1: the SYN is sent, for the first time with the timeout of SYNs.
-    pub(super) fn start_with(&mut self, now: Time, timeout: Option<Duration>) {
-        if self.retries.timeouts() == 0
-            && let Some(timeout) = timeout
-        {
+    pub(super) fn start_with(&mut self, now: Time, timeout: Duration) {
+        if self.retries.timeouts() == 0 {
             self.rto = timeout;
         }
         self.restart(now);

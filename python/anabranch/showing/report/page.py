@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import vl_convert
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from anabranch.base import cache, targets, units
@@ -95,18 +95,11 @@ def html(results: Tables, choice: Choice | None = None) -> str:
     loads = stats.load_table(results)
     layers = _layers(results, comparison)
     runs = results.runs
-    environment = Environment(
-        loader=PackageLoader("anabranch.showing.report", "assets"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals.update(units=units, symbol=symbol)
-    environment.filters["enumerated"] = _enumerated
+    templates = environment()
+    templates.filters["enumerated"] = _enumerated
     manifest = results.manifest
     scenario = _scenario(manifest.scenario_toml)
-    return environment.get_template("report.html.j2").render(
+    return templates.get_template("report.html.j2").render(
         title=scenario.get("description") or scenario.get("name") or manifest.scenario_file,
         question=_question(manifest.scenario_toml),
         manifest=manifest,
@@ -370,6 +363,20 @@ def _question(text: str) -> str:
     found, _, question = " ".join(lines).partition("Question:")
     question = question.strip()
     return "" if found else question[:1].upper() + question[1:]
+
+
+def environment(*packages: str) -> Environment:
+    """Make an environment of the templates of these packages of `anabranch`, beside those of reports."""
+    loaders = [PackageLoader(f"anabranch.{name}", "assets") for name in (*packages, "showing.report")]
+    made = Environment(
+        loader=ChoiceLoader(loaders),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.globals.update(units=units, symbol=symbol)
+    return made
 
 
 def asset(name: str, *, package: str = "anabranch.showing.report") -> str:

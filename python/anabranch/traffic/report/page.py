@@ -7,14 +7,12 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from anabranch.base import targets, units
-from anabranch.base.styles import symbol
+from anabranch.base import targets
 from anabranch.showing.figures import Figure, html
 from anabranch.showing.figures import write as write_figure
-from anabranch.showing.report.page import asset, script_json, vega
+from anabranch.showing.report.page import asset, environment, script_json, vega
 from anabranch.traffic import tails
 from anabranch.traffic.fit import KS_WARN, Fitted
 from anabranch.traffic.outcome import Inconclusive
@@ -147,23 +145,12 @@ def write(report: Report, file: Path) -> None:
 
 def render(report: Report) -> str:
     """Make the page: one HTML document without references to anything outside itself."""
-    environment = Environment(
-        loader=ChoiceLoader(
-            [
-                PackageLoader(f"anabranch.{name}", "assets")
-                for name in ("traffic.report", "showing.figures", "showing.report")
-            ]
-        ),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    templates = environment("traffic.report", "showing.figures")
+    templates.globals.update(width=width)
     specs: list[Mapping[str, Any]] = []
     figures = [html.place(figure, specs, key=KEYS[figure.number]) for figure in report.figures]
     details = [_details(trace, specs, report.epsilon) for trace in report.traces[:MOST_DETAILS]]
-    environment.globals.update(symbol=symbol, units=units, width=width)
-    return environment.get_template("traffic.html.j2").render(
+    return templates.get_template("traffic.html.j2").render(
         title=_title(report.traces),
         findings=findings(report.traces, report.epsilon),
         facts=_facts(report),

@@ -5,6 +5,7 @@ use super::order::Order;
 use super::session::Session;
 use crate::scdp::block::Block;
 use crate::scdp::config::ScdpConfig;
+use crate::scdp::header::Symbol;
 use crate::scdp::layout::{LIVE_BLOCKS, initial_window, lane_source};
 use std::collections::VecDeque;
 use std::collections::vec_deque::Iter;
@@ -146,8 +147,16 @@ impl Blocks {
         self.get(index).is_some_and(|block| block.is_complete() || block.has_seen(place))
     }
 
+    /// Whether a whole symbol is of use to its block, which has not had its turn.
+    #[inline]
+    pub(super) fn wants(&self, symbol: &Symbol, lane: u32, place: u32, full: bool) -> bool {
+        let index = (symbol.block - self.base) as usize;
+        let is_new = self.get(index).is_none_or(|b| b.takes(lane) && b.wants(place, symbol.esi));
+        is_new && self.has_room(index, full)
+    }
+
     /// Whether the `index`-th block is in progress, or may be begun: not while the application is to take others first (`full`).
-    pub(super) fn has_room(&self, index: usize, full: bool) -> bool {
+    fn has_room(&self, index: usize, full: bool) -> bool {
         index < self.len() || index <= LIVE_BLOCKS && !full
     }
 
@@ -179,6 +188,19 @@ impl Blocks {
         complete + self.live.iter().map(|b| u64::from(b.received().min(b.source_symbols()))).sum::<u64>()
     }
 
+    /// A symbol of a block has arrived, which is begun if it was not: another receiver of the group is ahead. Returns the block's
+    /// index; `None` if there is no room for it.
+    #[inline]
+    pub(super) fn begin(&mut self, block: u32, session: &Session, full: bool) -> Option<usize> {
+        let index = (block - self.base) as usize;
+        if !self.has_room(index, full) {
+            self.passed = self.passed.max(block);
+            return None;
+        }
+        self.reach(index, session);
+        Some(index)
+    }
+
     /// A symbol of the `index`-th block has arrived, or it is asked for: it and those before it are begun.
     #[inline]
     pub(super) fn reach(&mut self, index: usize, session: &Session) {
@@ -201,11 +223,6 @@ impl Blocks {
             self.future -= u64::from(k);
         }
         self.live.push_back(block);
-    }
-
-    /// There was no room for a symbol of a block: others of the group are ahead.
-    pub(super) fn pass(&mut self, block: u32) {
-        self.passed = self.passed.max(block);
     }
 
     /// What was sent to others while there was no room for it is sent to this receiver as well.

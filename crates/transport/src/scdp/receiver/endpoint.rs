@@ -73,7 +73,9 @@ impl Receiver {
             Silence::GiveUp => self.fail(FailureReason::TimedOut),
         }
         self.requests.lanes_mut().refresh(lane);
-        self.make_room(lane);
+        if !self.over() {
+            self.requests.make_room(lane);
+        }
     }
 }
 

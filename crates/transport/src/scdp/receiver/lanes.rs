@@ -1,6 +1,5 @@
 //! All senders of a session: the pulls that they may be sent, and which of them answer.
 
-use super::ROUND_TRIP_WITHIN;
 use super::lane::{Arrived, Lane, Message};
 use super::session::Session;
 use super::timer::MOST_MINIMA;
@@ -14,6 +13,9 @@ use std::sync::Arc;
 /// A sender is slow if it takes this many times as long to answer as the fastest, and the timeout for pulls more; or this many times as long for each
 /// symbol, because of the pace of pulls.
 const SLOW: u64 = 2;
+
+/// In a group a round trip may be this many times the least one: the rest of the time, symbols wait for other receivers.
+const ROUND_TRIP_WITHIN: u64 = 4;
 
 /// What a timeout of a sender means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

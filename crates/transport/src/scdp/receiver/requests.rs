@@ -1,13 +1,17 @@
-//! What is in flight: symbols that blocks wait for are those that senders owe, at all times.
+//! What is in flight: symbols that blocks wait for are those that senders owe, at all times. So it says, too, what becomes of a symbol
+//! that arrives.
 
 use super::blocks::Blocks;
 use super::choice::Choice;
+use super::lane::Arrived;
 use super::lanes::{Lanes, Silence};
 use super::session::Session;
 use super::taking_over::Idle;
+use super::window::Seen;
 use crate::scdp::block::Block;
 use crate::scdp::config::ScdpConfig;
-use crate::{Peer, Time};
+use crate::scdp::header::{Header, Symbol};
+use crate::{Arrival, Peer, Time};
 use std::sync::Arc;
 
 /// Blocks in progress, and the senders that they are requested from.
@@ -24,6 +28,20 @@ pub(super) struct Asked {
     pub(super) upto: u32,
     /// The session waits for just one more symbol (Algorithm 2, line 29).
     pub(super) fin: bool,
+}
+
+/// What becomes of a symbol of a block that is received now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Taken {
+    /// It has arrived before, or there is no room for its block.
+    Known,
+    OfCompleteBlock,
+    /// Its block is made of another sender's symbols, or another sender drew the same repair symbol.
+    Surplus,
+    /// Its header alone has arrived.
+    Trimmed,
+    /// It is one more symbol of the block at this index.
+    Counted(usize),
 }
 
 impl Requests {
@@ -118,9 +136,91 @@ impl Requests {
         Some(Asked { index, upto: self.blocks.at(index).lane(lane).requested, fin: self.blocks.lacks_one(index) })
     }
 
+    /// A symbol has arrived, whatever becomes of it: what it says about its sender and the path.
+    #[inline]
+    pub(super) fn on_symbol(
+        &mut self,
+        now: Time,
+        session: &Session,
+        arrival: &Arrival<Header>,
+        symbol: &Symbol,
+        place: u32,
+    ) {
+        let lane = u32::from(arrival.from);
+        let is_fixed = self.lanes.at(lane as usize).window().is_fixed();
+        let is_before = self.lanes.is_in_group() && symbol.block < self.blocks.base();
+        let arrived = Arrived {
+            block: symbol.block,
+            index: symbol.index,
+            asked_as: symbol.esi / session.lanes,
+            seen: match (arrival.trimmed, arrival.ce) {
+                (true, _) => Seen::Trimmed,
+                (false, true) => Seen::Marked,
+                (false, false) => Seen::Whole,
+            },
+            // A symbol that its sender repeats because it hears nothing has no news if the first has arrived: it must not postpone
+            // the repetition of a pull for ever.
+            is_repeated: symbol.syn && !is_fixed && self.blocks.has_arrived(symbol.block, place),
+            is_of_others: is_before || self.blocks.is_of_others(symbol.block),
+        };
+        self.lanes.on_symbol(now, lane, &arrived);
+    }
+
+    /// Takes in a symbol, or its header, of a block that has not had its turn.
+    #[inline]
+    pub(super) fn take_in(
+        &mut self,
+        now: Time,
+        session: &Session,
+        arrival: &Arrival<Header>,
+        symbol: &Symbol,
+        place: u32,
+        full: bool,
+    ) -> Taken {
+        let (lane, trimmed) = (u32::from(arrival.from), arrival.trimmed);
+        let Some(index) = self.blocks.begin(symbol.block, session, full) else { return Taken::Known };
+        if self.blocks.at(index).is_complete() {
+            return Taken::OfCompleteBlock;
+        }
+        if !self.blocks.note(index, place) {
+            return Taken::Known;
+        }
+        self.arrived(now, index, lane, symbol.index, trimmed);
+        if !self.blocks.at(index).takes(lane) {
+            return Taken::Surplus;
+        }
+        if trimmed {
+            self.blocks.trimmed(index);
+            return Taken::Trimmed;
+        }
+        if place != symbol.esi && !self.blocks.note_repair(index, symbol.esi) {
+            return Taken::Surplus;
+        }
+        self.blocks.receive(index, symbol.esi);
+        self.find_gaps(index, lane, symbol.index);
+        Taken::Counted(index)
+    }
+
+    /// A symbol of a sender has been taken in: its window, which it finds itself, may have changed, or allow more than there is to ask
+    /// for. `over`: nothing is asked for any more.
+    #[inline]
+    pub(super) fn adjust(&mut self, lane: u32, session: &Session, full: bool, over: bool) {
+        self.lanes.refresh(lane);
+        if self.lanes.is_in_group() && !over {
+            self.make_room(lane);
+        }
+        let l = self.lanes.at(lane as usize);
+        let is_idle = l.credits() > 0 && (over || self.wanted(Some(session), full) == 0);
+        // Other senders may have been chosen instead.
+        let is_passed_over = !self.lanes.is_single() && l.credits() > l.window().symbols() / 2;
+        if is_idle || l.is_held_back() || is_passed_over {
+            self.lanes.at_mut(lane).on_limited();
+        }
+    }
+
     /// A new symbol or header has arrived: the `j`-th of a sender in this block, or the answer to a repeated pull.
     #[inline]
-    pub(super) fn arrived(&mut self, now: Time, index: usize, lane: u32, j: u32, trimmed: bool) {
+    fn arrived(&mut self, now: Time, index: usize, lane: u32, j: u32, trimmed: bool) {
         // What others of a group wait for does not show that nothing was lost.
         self.lanes.at_mut(lane).on_new_symbol(now);
         if self.blocks.arrived(index, lane, j) {
@@ -137,7 +237,7 @@ impl Requests {
 
     /// It was whole: what should have arrived long before is lost.
     #[inline]
-    pub(super) fn find_gaps(&mut self, index: usize, lane: u32, j: u32) {
+    fn find_gaps(&mut self, index: usize, lane: u32, j: u32) {
         let lost = self.blocks.find_gaps(index, lane, j, self.lanes.len() as u32);
         self.lanes.on_lost(lane, lost);
     }

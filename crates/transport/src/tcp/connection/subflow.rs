@@ -3,7 +3,7 @@
 use super::super::config::TcpConfig;
 use super::super::congestion::Coupling;
 use super::super::flow::FlowSpec;
-use super::{Connection, Half, State};
+use super::{Connection, Half, Owed, State};
 use crate::units::Time;
 use std::ops::Range;
 
@@ -53,7 +53,8 @@ impl Connection {
 
     /// Ends it here and now, without a word.
     pub(crate) fn abort(&mut self) {
-        (self.state, self.syn_due, self.ack_due) = (State::Closed, false, false);
+        (self.state, self.owed) = (State::Closed, Owed::Nothing);
+        self.handshake.stop();
         self.timer.stop();
     }
 

@@ -116,11 +116,28 @@ fn no_more_blocks_are_in_progress_than_there_is_room_for() {
 }
 
 #[test]
+fn a_symbol_is_wanted_once_of_a_block_that_there_is_room_for_and_from_those_it_is_made_of() {
+    let session = session(2, 5);
+    let mut blocks = blocks(&session, 0);
+    let options =
+        Options { object_bytes: 100, symbol_bytes: 1, block_symbols: 10, window: 5, lanes: 2, mode: Mode::Unicast };
+    let wants = |blocks: &Blocks, block, lane, esi, full| {
+        let symbol = Symbol { block, esi, index: esi / 2, options, syn: false };
+        blocks.wants(&symbol, lane, esi, full)
+    };
+    assert!(wants(&blocks, 0, 0, 4, FULL) && wants(&blocks, 1, 0, 0, false) && !wants(&blocks, 1, 0, 0, FULL));
+    blocks.note(0, 4);
+    assert!(!wants(&blocks, 0, 0, 4, false));
+    blocks.restart(0, Some(1));
+    assert!(!wants(&blocks, 0, 0, 2, false) && wants(&blocks, 0, 1, 3, false));
+}
+
+#[test]
 fn of_blocks_that_the_group_has_passed_only_repair_symbols_are_to_come() {
     let session = session(1, 10);
     let mut blocks = blocks(&session, 0);
-    blocks.pass(2);
-    blocks.reach(2, &session);
+    assert_eq!(blocks.begin(2, &session, FULL), None);
+    assert_eq!(blocks.begin(2, &session, false), Some(2));
     assert_eq!([0, 1, 2].map(|index| blocks.at(index).lane(0).requested), [10, 10, 0]);
     assert_eq!(blocks.wanted(FULL), 20, "it still needs ten of each");
     blocks.forget_passed();

@@ -2,11 +2,10 @@ use super::*;
 use crate::Duration;
 use crate::scdp::WindowControl;
 use crate::scdp::header::{Mode, Options};
-use crate::scdp::receiver::lane::Arrived;
-use crate::scdp::receiver::window::Seen;
 
 /// Requests of one session, in which receivers find their windows themselves.
 struct Bench {
+    options: Options,
     session: Session,
     requests: Requests,
 }
@@ -26,7 +25,7 @@ impl Bench {
         let session = Session::new(&options, &config).unwrap();
         let mut requests = Requests::new(&Arc::new(config), senders, 1);
         requests.establish(Time::ZERO, &session);
-        Self { session, requests }
+        Self { options, session, requests }
     }
 
     /// Asks for the next symbol, if there is one to ask for: of this sender, of this block.
@@ -38,17 +37,21 @@ impl Bench {
 
     /// The `j`-th symbol of a sender's share of a block arrives.
     fn arrive(&mut self, now: Time, lane: u32, index: usize, j: u32) {
-        let (block, place) = (self.requests.blocks().number(index), j * self.session.lanes + lane);
-        let symbol =
-            Arrived { block, index: j, asked_as: j, seen: Seen::Whole, is_repeated: false, is_of_others: false };
-        self.requests.lanes_mut().on_symbol(now, lane, &symbol);
-        self.requests.blocks_mut().note(index, place);
-        self.requests.arrived(now, index, lane, j, false);
-        if self.requests.blocks().at(index).takes(lane) {
-            self.requests.blocks_mut().receive(index, place);
-        }
+        let place = j * self.session.lanes + lane;
+        self.take_in(now, lane, index, (j, place, place), false);
+    }
+
+    /// The same, or its header, of a symbol with this index at its sender, ESI and place; with what becomes of it.
+    fn take_in(&mut self, now: Time, lane: u32, index: usize, symbol: (u32, u32, u32), trimmed: bool) -> Taken {
+        let ((j, esi, place), block) = (symbol, self.requests.blocks().number(index));
+        let symbol = Symbol { block, esi, index: j, options: self.options, syn: false };
+        let arrival =
+            Arrival { header: Header::Symbol(symbol), from: lane as Peer, trimmed, ce: false, returned: false };
+        self.requests.on_symbol(now, &self.session, &arrival, &symbol, place);
+        let taken = self.requests.take_in(now, &self.session, &arrival, &symbol, place, false);
         self.requests.lanes_mut().refresh(lane);
         self.requests.check();
+        taken
     }
 }
 
@@ -81,6 +84,23 @@ fn a_block_that_is_asked_of_one_alone_waits_for_that_one() {
     assert_eq!(bench.requests.requested_from_alone(2), [0]);
     bench.arrive(at(1), 2, 0, 0);
     assert_eq!(bench.ask(at(1)), Some((2, 0)));
+}
+
+#[test]
+fn a_symbol_counts_once_whole_and_for_a_block_that_needs_it() {
+    let mut bench = Bench::new(2, 3);
+    assert_eq!(bench.take_in(at(1), 0, 0, (0, 0, 0), false), Taken::Counted(0));
+    assert_eq!(bench.take_in(at(1), 0, 0, (0, 0, 0), false), Taken::Known);
+    assert_eq!(bench.take_in(at(1), 1, 0, (0, 1, 1), true), Taken::Trimmed);
+    assert_eq!(bench.take_in(at(1), 0, 0, (6, 99, 12), false), Taken::Counted(0), "a repair symbol");
+    assert_eq!(bench.take_in(at(1), 1, 0, (6, 99, 13), false), Taken::Surplus, "the same, of another sender");
+    assert_eq!(bench.take_in(at(1), 0, 1, (0, 0, 0), false), Taken::Counted(1), "its block is begun");
+    assert_eq!(bench.take_in(at(1), 0, 99, (0, 0, 0), false), Taken::Known, "there is no room for its block");
+    bench.requests.blocks_mut().complete(1);
+    assert_eq!(bench.take_in(at(1), 0, 1, (1, 2, 2), false), Taken::OfCompleteBlock);
+    bench.requests.restart(0, Some(1));
+    assert_eq!(bench.take_in(at(1), 0, 0, (2, 4, 4), false), Taken::Surplus);
+    bench.requests.check();
 }
 
 #[test]
