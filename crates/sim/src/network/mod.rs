@@ -14,6 +14,7 @@
 //! | `admission` | which sessions may begin, and which wait | looks at ledger |
 //! | `prefetcher` | nothing: asks for the memory that the next events will need | looks at engine, fabric, hosts |
 //! | `events` | nothing: what happens at nodes, whichever of their entities is due | engine, ledger, fabric, hosts |
+//! | `arrivals` | packets that reach hosts in a window, in their order | engine; looks at fabric, hosts |
 //! | `windows` | how far a run in windows has come: hosts and switches take turns | all of these |
 //! | `parallel` | nothing: divides the run among threads | all of these |
 //! | `schedule` | failures, repairs and other changes to come | - |
