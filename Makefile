@@ -30,7 +30,7 @@ CODEC_TESTS := reference:: vectors:: roundtrip:: allocation::
 
 HOST_TRIPLE = $(shell rustc -vV | sed -n 's/^host: //p')
 
-.PHONY: help setup demo demo-net demo-lab scdp readme notebook test test-build nightly wheel test-wheel test-trials test-papers test-cluster fidelity-traffic test-codec test-codec-levels test-codec-all test-net-all test-cases package public-api msrv miri check check-rust check-python format bench bench-codec bench-net bench-traffic bench-volumes instructions clean
+.PHONY: help setup demo demo-net demo-lab scdp readme notebook test test-build nightly wheel test-wheel test-trials test-papers test-cluster fidelity-traffic test-codec test-codec-levels test-codec-all test-net-all test-cases package public-api msrv miri check check-rust check-python format bench bench-codec bench-net bench-traffic bench-volumes bench-htsim instructions clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -165,6 +165,9 @@ bench-volumes: setup ## measure the statistics of traffic volumes, into benches/
 
 bench-traffic: ## measure the reading of captures next to tcpdump, and append to benches/RESULTS.md
 	@benches/traffic
+
+bench-htsim: setup ## NDP beside htsim on the same matrix: make bench-htsim HTSIM=.../htsim_ndp, a program of csg-htsim that you have built
+	@benches/htsim "$(HTSIM)"
 
 instructions: ## compare instruction counts of small runs with the record (needs valgrind)
 	@benches/instructions
