@@ -19,8 +19,15 @@ unexport PYTHONDONTWRITEBYTECODE
 CODEC_FEATURES := --features anabranch-raptorq/fountain,anabranch-raptorq/serde
 # What `anabranch-net` does not have by default.
 NET_FEATURES := --features anabranch-net/tokio
-# Tests and doctests of the binding need a Python to link to; everything it does is tested from Python.
-CRATES := --workspace --exclude anabranch-py $(CODEC_FEATURES) $(NET_FEATURES)
+# What tests turn on in libraries, so that the documentation takes them as the lints have them.
+CRATES := --workspace $(CODEC_FEATURES) $(NET_FEATURES) --features anabranch-py/as-tests
+
+# How the extension is built: `release`, as users have it, or `tests`, with the profile and the features of the Rust tests, so that
+# nothing is compiled twice. Checks and tests keep the one there is, and make the latter where there is none.
+EXTENSION ?= release
+BUILT_AS := .venv/extension
+export MATURIN_PEP517_ARGS = $(if $(filter tests,$(EXTENSION)),--profile dev --features as-tests)
+check test test-python test-trials test-cluster: EXTENSION = $(or $(shell cat $(BUILT_AS) 2>/dev/null),$(if $(wildcard python/anabranch/_core.abi3.so),release,tests))
 
 # The instruction sets of this kind of processor; the tests use the best one there is where it lacks one of them.
 CODEC_LEVELS := portable $(if $(filter x86_64,$(shell uname -m)),ssse3 avx2 avx2-gfni avx512,neon)
@@ -28,15 +35,19 @@ CODEC_LEVELS := portable $(if $(filter x86_64,$(shell uname -m)),ssse3 avx2 avx2
 CODEC_LEVEL_TESTS := kernels:: solve:: vectors:: levels::
 CODEC_TESTS := reference:: vectors:: roundtrip:: allocation::
 
+# Threads of the linear algebra wait for each other at full speed, for nothing: every processor has a test to run.
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder --durations=10
+
 HOST_TRIPLE = $(shell rustc -vV | sed -n 's/^host: //p')
 
-.PHONY: help setup demo demo-net demo-lab scdp readme notebook test test-build nightly wheel test-wheel test-trials test-papers test-cluster fidelity-traffic test-codec test-codec-levels test-codec-all test-net-all test-cases package public-api msrv miri check check-rust check-python format bench bench-codec bench-net bench-traffic bench-volumes bench-htsim instructions clean
+.PHONY: help setup demo demo-net demo-lab scdp readme notebook test test-build test-python nightly wheel test-wheel test-trials test-papers test-cluster fidelity-traffic test-codec test-codec-levels test-codec-all test-net-all test-cases package public-api msrv miri check check-rust check-python format bench bench-codec bench-net bench-traffic bench-volumes bench-htsim instructions clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(UV) ## check what is needed, make .venv, build the simulator into it
 	@"$(PYTHON)" tools/setup $(UV) sync --locked --python $(INTERPRETER)
+	@echo $(EXTENSION) >$(BUILT_AS)
 
 demo: setup ## run the demonstration: a table, and out/demo/report.html
 	@$(BIN)/anabranch demo --force
@@ -63,7 +74,10 @@ notebook: setup ## run docs/tutorial/notebook.ipynb and keep what it shows
 
 test: setup ## run all tests, and tell the slowest ten in Rust and in Python
 	@"$(PYTHON)" tools/test-rust --locked $(CRATES)
-	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder --durations=10
+	$(PYTEST)
+
+test-python: setup ## run the tests in Python
+	$(PYTEST)
 
 test-build: ## compile the Rust tests and run none
 	cargo test --no-run --locked $(CRATES)
@@ -92,7 +106,7 @@ test-codec: ## test the RaptorQ codec whole with each of its instruction sets, a
 test-codec-levels: ## test what depends on the codec's instruction sets with each of them in turn
 	for level in $(CODEC_LEVELS); do \
 	  echo "ANABRANCH_RAPTORQ_LEVEL=$$level"; \
-	  ANABRANCH_RAPTORQ_LEVEL=$$level "$(PYTHON)" tools/test-rust --slowest 0 --locked $(CRATES) --lib --test all -- $(CODEC_LEVEL_TESTS); \
+	  ANABRANCH_RAPTORQ_LEVEL=$$level "$(PYTHON)" tools/test-rust --slowest 0 --locked $(CRATES) --tests -- $(CODEC_LEVEL_TESTS); \
 	done
 
 test-codec-all: ## the codec's long tests: every number of source symbols, and every class with another codec
@@ -135,7 +149,7 @@ check: setup ## formatting, lints, types and layers of imports, without changing
 
 check-rust:
 	cargo fmt --all --check
-	cargo clippy --locked --workspace --all-targets $(CODEC_FEATURES) $(NET_FEATURES) -- -D warnings
+	cargo clippy --locked $(CRATES) --all-targets -- -D warnings
 	cargo clippy --locked -p anabranch-raptorq --no-default-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked $(CRATES) --no-deps
 	@"$(PYTHON)" tools/public-api --names

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import shlex
@@ -10,10 +11,14 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import howtos
 import pytest
 import test_comparison as looks
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 WORK = howtos.ROOT / "target/howto"
 """The copy is kept between runs, so that only what changed is compiled again."""
@@ -26,25 +31,34 @@ def copy() -> howtos.Tree:
     return howtos.followed(*howtos.PAGES)
 
 
-def cargo(command: str, folder: Path) -> str:
-    """Runs a page's command, without the optimisation that short tests do not need."""
-    settings = dict(re.findall(r"(?<!\S)([A-Z_]+)=(\S*) ", command.partition("cargo ")[0]))
-    words = command.partition("cargo ")[2].split()
-    plain = {"CARGO_PROFILE_DEV_OPT_LEVEL": "0", "CARGO_PROFILE_DEV_DEBUG": "0", "PROPTEST_CASES": "4"}
-    # The libraries are those that the other tests have compiled: `Cargo.toml` says how, whatever `plain` says.
+# Built of the libraries that the other tests have compiled, and once for all pages.
+SELECTED = "-p anabranch-transport -p anabranch-sim -p anabranch-py --features anabranch-py/as-tests"
+# Without the optimisation that short tests do not need.
+PLAIN = {"CARGO_PROFILE_DEV_OPT_LEVEL": "0", "CARGO_PROFILE_DEV_DEBUG": "0", "PROPTEST_CASES": "4"}
+
+COMMAND = re.compile(r"(?P<settings>(?:[A-Z_]+=\S* )*)cargo test -p (?P<program>\S+ --(?:lib|test \w+)) (?P<tests>\S+)")
+
+
+def run(command: Sequence[str | Path], folder: Path, settings: Mapping[str, str]) -> str:
+    """Runs a command that must not fail."""
     shared = {"CARGO_TARGET_DIR": os.environ.get("CARGO_TARGET_DIR", str(howtos.ROOT / "target"))}
-    environment = {**os.environ, **shared, **plain, **settings}
-    codec = "profile.dev.package.anabranch-raptorq.opt-level=0"
-    done = subprocess.run(
-        ["cargo", words[0], "--locked", "--quiet", "--config", codec, *words[1:]],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    environment = {**os.environ, **shared, **PLAIN, **settings}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{command}\n{done.stdout[-5000:]}\n{done.stderr[-5000:]}"
     return done.stdout
+
+
+def programs(options: str, tree: Path) -> dict[str, Path]:
+    """What Cargo builds, by the options that name it."""
+    codec = "profile.dev.package.anabranch-raptorq.opt-level=0"
+    words = f"{options} --locked --quiet --message-format=json-render-diagnostics {SELECTED}".split()
+    found = {}
+    for message in map(json.loads, run(["cargo", "--config", codec, *words], tree, {}).splitlines()):
+        if message["reason"] == "compiler-artifact" and message["executable"]:
+            crate, (kind,) = Path(message["manifest_path"]).parent.name, message["target"]["kind"]
+            name = "" if kind == "lib" else f" {message['target']['name']}"
+            found[f"anabranch-{crate} --{kind}{name}"] = Path(message["executable"])
+    return found
 
 
 def test_each_step_names_a_file_and_a_place_that_are_there(copy: howtos.Tree) -> None:
@@ -77,17 +91,22 @@ def test_what_the_pages_build_passes_its_tests(copy: howtos.Tree) -> None:
     tree = WORK / "tree"
     copy.files["crates/sim/examples/howto.rs"] = (howtos.ROOT / "tests/python/howtos.rs").read_bytes()
     howtos.write(copy, tree)
-    targets = "--lib --test all --example howto"
-    cargo(f"cargo test --no-run -p anabranch-transport -p anabranch-sim {targets}", tree)
+    built = programs("test --no-run --tests", tree)
     for command in dict.fromkeys(copy.commands):
-        assert re.search(r"[1-9][0-9]* passed", cargo(command, tree)), f"{command}: no test ran"
+        asked = COMMAND.fullmatch(command)
+        assert asked, f"{command}: not run here"
+        folder = tree / "crates" / asked["program"].split()[0].removeprefix("anabranch-")
+        settings = dict(setting.split("=") for setting in asked["settings"].split())
+        said = run([built[asked["program"]], asked["tests"]], folder, settings)
+        assert re.search(r"[1-9][0-9]* passed", said), f"{command}: no test ran"
     reference = (tree / "docs/reference/scenario.md").read_text(encoding="utf-8")
     for name in ("acks-first", "capacity-weights", "ring", "round-robin", "staggered", "stop-and-wait", "vegas"):
         assert f'"{name}"' in reference or f"`{name}`" in reference, name
+    example = programs("build --example howto", tree)["anabranch-sim --example howto"]
     for page, scenario in copy.scenarios.items():
         file = WORK / f"{page}.toml"
         file.write_text(scenario, encoding="utf-8")
-        ends = cargo(f"cargo run -p anabranch-sim --example howto -- {file}", tree)
+        ends = run([example, file], tree, {})
         assert "never" not in ends, f"{page}: {ends}"
         told = howtos.read(page).split(scenario)[1]
         for number, unit in re.findall(r"\b(\d+(?:\.\d+)?) (s|ms)\b", told.partition("\n#")[0]):

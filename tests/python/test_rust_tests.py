@@ -1,8 +1,10 @@
-"""Every Rust test file is run: where a crate's tests are one program, it names all of them."""
+"""Every Rust test file is run, where a crate's tests are one program, and what they are built from is built once."""
 
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -21,3 +23,22 @@ def test_a_program_names_every_file_beside_it(program: Path) -> None:
     files |= {path.parent.name for path in program.parent.glob("*/mod.rs")}
     assert files, f"{program}: no tests beside it"
     assert not files - named, f"{program}: add `mod NAME;` for each"
+
+
+def features(kinds: str, options: str) -> set[str]:
+    """The crates of a build, each with its version and features; ``options`` may name variables of the Makefile."""
+    command = f"cargo tree --locked --offline --prefix none --format '{{p}} {{f}}' --edges {kinds} {options}"
+    make = ["make", "--silent", "--no-print-directory", f"--eval=tree-of-tests: ; @{command}", "tree-of-tests"]
+    said = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return {line.removesuffix(" (*)") for line in said.splitlines()}
+
+
+@pytest.mark.parametrize("options", ["-p anabranch-py --features as-tests", "$(CRATES)"], ids=["extension", "programs"])
+def test_it_is_built_of_the_same_crates_as_the_tests(options: str) -> None:
+    if shutil.which("cargo") is None:
+        pytest.skip("no `cargo` to ask for the crates")
+    built = features("normal,build", options)
+    tests = features("normal,build,dev", "$(CRATES)")
+    twice = {line for line in built - tests if not line.startswith("anabranch-py ")}
+    assert len(built) > 100
+    assert not twice, f"crates/py/Cargo.toml: the feature `as-tests` lacks what tests turn on in {sorted(twice)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.machinery
 import importlib.util
+import os
 import subprocess
 import sys
 import tomllib
@@ -22,13 +23,17 @@ DEBUG    Compiling anabranch-py v0.1.0 (/here/crates/py)
 """
 
 
-def setup(folder: Path, said: str, *, code: int = 0, built: bool = False) -> subprocess.CompletedProcess[str]:
+def setup(
+    folder: Path, said: str, *, code: int = 0, built: bool = False, arguments: str = ""
+) -> subprocess.CompletedProcess[str]:
     if built:
         (folder / "python/anabranch").mkdir(parents=True)
         (folder / "python/anabranch/_core.abi3.so").write_bytes(b"")
+        (folder / "target/release").mkdir(parents=True)
     (folder / "uv").write_text(f"import sys\nsys.stderr.write({said!r})\nsys.exit({code})\n")
     command = [sys.executable, str(SETUP), sys.executable, "uv"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=60)
+    environment = {**os.environ, "MATURIN_PEP517_ARGS": arguments}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=60)
 
 
 @pytest.mark.parametrize(
@@ -51,6 +56,13 @@ def test_it_says_what_a_first_build_takes(tmp_path: Path) -> None:
 
 def test_it_says_that_it_builds_again(tmp_path: Path) -> None:
     assert setup(tmp_path, BUILD, built=True).stderr.startswith("building the simulator again")
+
+
+def test_it_says_that_what_tests_build_is_slow(tmp_path: Path) -> None:
+    done = setup(tmp_path, BUILD, arguments="--profile dev --features as-tests")
+    assert done.stderr.startswith("building the simulator for tests")
+    assert "`make setup` builds it for use" in done.stderr
+    assert "optimising" not in done.stderr
 
 
 def test_a_failure_is_shown_in_full(tmp_path: Path) -> None:
@@ -79,6 +91,7 @@ def test_the_last_step_is_named_when_all_that_it_joins_is_and_not_with_its_build
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MATURIN_PEP517_ARGS", raising=False)
     manifest = tomllib.loads((SETUP.parents[1] / "crates/py/Cargo.toml").read_text(encoding="utf-8"))
     libraries = [name for name in manifest["dependencies"] if name.startswith("anabranch-")]
     said = log("libc", "anabranch-py", *libraries)
@@ -88,6 +101,8 @@ def test_the_last_step_is_named_when_all_that_it_joins_is_and_not_with_its_build
 
 def test_a_later_build_names_the_last_step_with_the_binding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MATURIN_PEP517_ARGS", raising=False)
     (tmp_path / "python/anabranch").mkdir(parents=True)
     (tmp_path / "python/anabranch/_core.abi3.so").write_bytes(b"")
+    (tmp_path / "target/release").mkdir(parents=True)
     assert ["optimising" in line for line in log("anabranch-sim", "anabranch-py")] == [False, True]

@@ -15,7 +15,7 @@ mod traffic;
 use anabranch_results::Remark;
 use anabranch_results::lab::{self, LabError, Request};
 use anabranch_sim::experiment::Progress;
-use anabranch_sim::scenario::{self, Plan};
+use anabranch_sim::scenario::{self, Plan, ScenarioErrors};
 use options::Options;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -90,9 +90,15 @@ fn reference() -> String {
     scenario::reference()
 }
 
-fn load(path: &str, mut overrides: Vec<String>, seeds: Option<u32>) -> PyResult<Plan> {
+type Read = fn(&Path, &[String]) -> Result<Plan, ScenarioErrors>;
+
+fn load(path: &str, overrides: Vec<String>, seeds: Option<u32>) -> PyResult<Plan> {
+    read(scenario::load, path, overrides, seeds)
+}
+
+fn read(read: Read, path: &str, mut overrides: Vec<String>, seeds: Option<u32>) -> PyResult<Plan> {
     overrides.extend(seeds.map(|n| format!("repeat={n}")));
-    scenario::load(Path::new(path), &overrides).map_err(|e| ScenarioError::new_err(e.to_string()))
+    read(Path::new(path), &overrides).map_err(|e| ScenarioError::new_err(e.to_string()))
 }
 
 fn to_python(error: LabError) -> PyErr {
@@ -128,7 +134,7 @@ fn plan(py: Python<'_>, path: &str, overrides: Vec<String>, seeds: Option<u32>) 
 #[pyfunction]
 fn runs(py: Python<'_>, path: &str, overrides: Vec<String>, seeds: Option<u32>) -> PyResult<String> {
     py.detach(|| {
-        let plan = load(path, overrides, seeds)?;
+        let plan = read(scenario::list, path, overrides, seeds)?;
         let runs: Vec<_> = plan
             .runs
             .iter()

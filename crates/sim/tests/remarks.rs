@@ -1,6 +1,7 @@
 //! What a run says of windows, decoders, timeouts and loads that do not fit its fabric.
 
-use anabranch_sim::scenario::{Plan, parse};
+use anabranch_sim::scenario::{Plan, list, load, parse};
+use std::path::Path;
 
 const FABRIC: &str = r#"
     [fabric]
@@ -273,4 +274,15 @@ fn a_sweep_keeps_the_remarks_of_each_point_and_warns_once() {
     let counts: Vec<usize> = plan.runs.iter().map(|run| run.remarks.len()).collect();
     assert_eq!(counts, [0, 1, 1]);
     assert_eq!(plan.warnings.len(), 1, "{:?}", plan.warnings);
+}
+
+#[test]
+fn a_list_has_the_same_runs_without_remarks() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/scdp/floors/floors.toml");
+    let (plan, listed) = (load(&file, &[]).unwrap(), list(&file, &[]).unwrap());
+    assert!(plan.runs.iter().any(|run| !run.remarks.is_empty()) && !plan.warnings.is_empty(), "remarks to leave out");
+    assert!(listed.runs.iter().all(|run| run.remarks.is_empty()) && listed.warnings.is_empty());
+    let runs =
+        |plan: &Plan| plan.runs.iter().map(|run| (run.name(), run.point.clone(), run.hash.clone())).collect::<Vec<_>>();
+    assert_eq!(runs(&listed), runs(&plan));
 }

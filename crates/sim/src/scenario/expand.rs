@@ -53,7 +53,7 @@ pub struct RunPlan {
     pub scenario: Arc<Scenario>,
     /// Hash of all that the run depends on: resolved scenario, seed, data files. 32 hex digits.
     pub hash: String,
-    /// What its author should know before trusting it; the same for all seeds of a point.
+    /// What its author should know before trusting it; the same for all seeds of a point. None in a list.
     pub remarks: Arc<[Remark]>,
 }
 
@@ -93,10 +93,22 @@ impl Plan {
 /// # Errors
 /// Everything that is wrong with the file, with its place.
 pub fn load(file: &FilePath, overrides: &[String]) -> Result<Plan, ScenarioErrors> {
+    read(file, overrides, true)
+}
+
+/// The same without remarks, and without warnings of what they say: these take by far the longest, as they draw workloads.
+///
+/// # Errors
+/// As [`load`].
+pub fn list(file: &FilePath, overrides: &[String]) -> Result<Plan, ScenarioErrors> {
+    read(file, overrides, false)
+}
+
+fn read(file: &FilePath, overrides: &[String], remarked: bool) -> Result<Plan, ScenarioErrors> {
     let name = file.display().to_string();
     let text = crate::input::read(file)
         .map_err(|e| ScenarioErrors(vec![ScenarioError::of_file(&name, format!("cannot read the file: {e}"))]))?;
-    parse(&name, &text, overrides)
+    expand(&name, &text, overrides, remarked)
 }
 
 /// The same for a text that is there already; `file` is its name, whose folder is where data files are looked for.
@@ -104,6 +116,10 @@ pub fn load(file: &FilePath, overrides: &[String]) -> Result<Plan, ScenarioError
 /// # Errors
 /// Everything that is wrong with the text, with its place.
 pub fn parse(file: &str, text: &str, overrides: &[String]) -> Result<Plan, ScenarioErrors> {
+    expand(file, text, overrides, true)
+}
+
+fn expand(file: &str, text: &str, overrides: &[String], remarked: bool) -> Result<Plan, ScenarioErrors> {
     let mut sources = vec![Source { name: file.to_owned(), text: text.to_owned() }];
     sources.extend(overrides.iter().map(|o| Source { name: "command line".to_owned(), text: o.clone() }));
     let mut document = Node::parse_document(&sources).map_err(ScenarioErrors)?;
@@ -145,7 +161,7 @@ pub fn parse(file: &str, text: &str, overrides: &[String]) -> Result<Plan, Scena
         axes: axes.into(),
     };
     for index in 0..points {
-        if let Err(found) = add_point(&mut plan, index, &schema) {
+        if let Err(found) = add_point(&mut plan, index, &schema, remarked) {
             errors.extend(found);
             if errors.len() > ERRORS_MAX {
                 break;
@@ -320,7 +336,7 @@ fn rows(axes: &[Axis], index: u64) -> Vec<&Vec<Node>> {
 }
 
 /// Checks and decodes one point and adds its runs.
-fn add_point(plan: &mut Plan, index: u64, schema: &Json) -> Result<(), Vec<ScenarioError>> {
+fn add_point(plan: &mut Plan, index: u64, schema: &Json, remarked: bool) -> Result<(), Vec<ScenarioError>> {
     let mut document = (*plan.document).clone();
     let mut point = Map::new();
     for (axis, row) in plan.axes.iter().zip(rows(&plan.axes, index)) {
@@ -352,7 +368,8 @@ fn add_point(plan: &mut Plan, index: u64, schema: &Json) -> Result<(), Vec<Scena
     if !errors.is_empty() {
         return Err(errors);
     }
-    let remarks: Arc<[Remark]> = scenario.remarks(&plan.base, &plan.fabrics).into();
+    let remarks: Arc<[Remark]> =
+        if remarked { scenario.remarks(&plan.base, &plan.fabrics).into() } else { Arc::default() };
     for Remark { fault, .. } in remarks.iter().filter(|remark| remark.grave) {
         let warning = fault_error(&plan.sources, &document, &Path::default(), fault);
         // The points of a sweep may each have their own: the first stands for all, which stand beside the results.

@@ -51,7 +51,7 @@ pub use crate::fabric::buffer::BufferSize;
 pub use crate::fabric::routing::{RoutingConfig, RoutingMode};
 pub use cost::Estimate;
 pub use error::{ScenarioError, ScenarioErrors};
-pub use expand::{Plan, RunPlan, load, parse};
+pub use expand::{Plan, RunPlan, list, load, parse};
 pub use failure::{Action, Failure};
 pub use host::{HostConfig, PullOrder};
 pub use measure::{Measure, Run, Stop};
