@@ -125,6 +125,8 @@ impl Hot {
 #[repr(align(64))]
 struct Line<H>(H);
 
+const _: () = assert!(size_of::<Line<crate::host::stack::Header>>() == 64, "a header fills one cache line");
+
 /// All packets of a run; `H` is the transport header.
 pub struct Arena<H> {
     hot: Vec<Hot>,

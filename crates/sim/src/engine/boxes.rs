@@ -114,6 +114,11 @@ impl Boxes {
         self.len == 0
     }
 
+    /// How long a window is; all begin at multiples of it.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
     /// When the current window began.
     pub fn from(&self) -> u64 {
         self.from
@@ -309,6 +314,7 @@ mod tests {
             length in SHORTEST..1_000_000,
             most in 0..40_u64,
             puts in prop::collection::vec((0..FIRST + NODES, 0..60_000_000_u64, 0..40_u64, any::<bool>()), 1..300),
+            drains: bool,
         ) {
             let mut boxes = Boxes::new(FIRST, NODES as usize, length, most * length);
             // Numbers begin anew soon.
@@ -358,6 +364,24 @@ mod tests {
                     empty(&mut boxes, &mut inside, &mut listed);
                 }
                 boxes.go_to(until.max(boxes.from()));
+                // What arrives at one time in the current window.
+                let mut taken = boxes.take_at(time);
+                let mut expected: Vec<_> = inside
+                    .extract_if(.., |(_, arrival)| arrival.time == time && time < boxes.end())
+                    .map(|(_, arrival)| arrival)
+                    .collect();
+                taken.sort_unstable_by_key(|arrival| arrival.packet);
+                expected.sort_unstable_by_key(|arrival| arrival.packet);
+                prop_assert_eq!(taken, expected);
+            }
+            if drains {
+                let mut drained = boxes.drain();
+                let mut all: Vec<_> = inside.drain(..).map(|(_, arrival)| arrival).collect();
+                drained.sort_unstable_by_key(|arrival| arrival.packet);
+                all.sort_unstable_by_key(|arrival| arrival.packet);
+                prop_assert_eq!(drained, all);
+                prop_assert_eq!(boxes.next_bound(), u64::MAX);
+                listed.clear();
             }
             while boxes.next_bound() < u64::MAX {
                 let next = boxes.next_bound();

@@ -1,7 +1,7 @@
 //! All that is still to happen: events in the [wheel](super::wheel), and packets on their way in [boxes](super::boxes) while the
 //! run goes in windows.
 
-use super::boxes::Boxes;
+use super::boxes::{Arrival, Boxes};
 use super::wheel::Wheel;
 
 /// See the module's text.
@@ -10,17 +10,31 @@ pub struct Pending {
     pub wheel: Wheel,
     /// Arrivals, by window.
     pub boxes: Boxes,
+    /// In a part of a run that goes in windows: arrivals in other parts.
+    pub elsewhere: Vec<Arrival>,
+}
+
+/// Where a link keeps the packets that are on their way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Keeps {
+    /// On its wire, with one event for the first.
+    #[default]
+    OnWire,
+    /// In the box of the node at the far end, as long as they are not too far ahead.
+    InBox,
+    /// With what goes to other parts of the run.
+    Elsewhere,
 }
 
 impl Pending {
     /// In a wheel only.
     pub fn new(wheel: Wheel) -> Self {
-        Self { wheel, boxes: Boxes::default() }
+        Self { wheel, boxes: Boxes::default(), elsewhere: Vec::new() }
     }
 
     /// Whether nothing is to happen.
     pub fn is_empty(&self) -> bool {
-        self.wheel.is_empty() && self.boxes.is_empty()
+        self.wheel.is_empty() && self.boxes.is_empty() && self.elsewhere.is_empty()
     }
 
     /// Nothing happens before this time; the end of time if nothing is to happen.

@@ -749,6 +749,7 @@ mod tests {
         Cancel(u32),
         Pop,
         PopBefore(u64),
+        PopAheadOf(u64, u32),
         Again,
     }
 
@@ -758,7 +759,8 @@ mod tests {
         prop_oneof![
             4 => (0u32..64, delay.clone()).prop_map(|(e, d)| Op::Schedule(e, d)),
             1 => (0u32..64, delay.clone()).prop_map(|(e, d)| Op::Reschedule(e, d)),
-            4 => delay.prop_map(Op::PopBefore),
+            4 => delay.clone().prop_map(Op::PopBefore),
+            4 => (delay, 0u32..64).prop_map(|(d, e)| Op::PopAheadOf(d, e)),
             1 => Just(Op::Again),
             1 => (0u32..64).prop_map(Op::Cancel),
             4 => Just(Op::Pop),
@@ -804,6 +806,14 @@ mod tests {
                         let bound = wheel.next_bound();
                         prop_assert!(model.iter().all(|e| e.0 >= bound));
                         prop_assert!(expected.is_some() || bound >= limit);
+                    }
+                    Op::PopAheadOf(d, e) => {
+                        model.sort_by_key(|e| std::cmp::Reverse(order(e)));
+                        // Often at the very time of the next event.
+                        let time = model.last().map_or(now + d, |next| if d % 2 == 0 { next.0 } else { now + d });
+                        let expected = model.pop_if(|next| order(next) < order(&(time, e)));
+                        prop_assert_eq!(wheel.pop_ahead_of(time, e), expected);
+                        now = expected.map_or(time, |e| e.0);
                     }
                     Op::Again => {
                         let mut other = wheel.like(now);

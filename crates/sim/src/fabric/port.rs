@@ -12,7 +12,7 @@ use super::jitter::Jitter;
 use super::queue::{Discipline, Enqueued, Queue, Setting};
 use super::tap::Tap;
 use crate::engine::arena::{Fifo, Hot, Movers, NO_PACKET, PacketId};
-use crate::engine::pending::Pending;
+use crate::engine::pending::{Keeps, Pending};
 use crate::engine::wheel::Entity;
 use crate::random;
 use anabranch_transport::{Duration, Rate};
@@ -96,7 +96,7 @@ impl Port {
             waiting: 0,
             plain: true,
             inspects_passing: queue.inspects_passing(),
-            boxed: false,
+            keeps: Keeps::OnWire,
             particular: false,
             waited: 0,
             queued: 0,
@@ -279,15 +279,15 @@ impl Port {
         id
     }
 
-    /// Whether what it sends goes into boxes at the far end.
+    /// Where what it sends is until it arrives.
     #[inline]
-    pub fn is_boxed(&self) -> bool {
-        self.tx.boxed
+    pub fn keeps(&self) -> Keeps {
+        self.tx.keeps
     }
 
-    /// From now on what it sends goes into boxes at the far end, or on the wire.
-    pub fn set_boxed(&mut self, boxed: bool) {
-        (self.tx.boxed, self.tx.listed) = (boxed, UNLISTED);
+    /// Changes that, for what it sends from now on.
+    pub fn keep(&mut self, keeps: Keeps) {
+        (self.tx.keeps, self.tx.listed) = (keeps, UNLISTED);
     }
 
     /// If packets wait, the port is listed among those that are to [catch up](Self::catch_up) in the window in which it sends the

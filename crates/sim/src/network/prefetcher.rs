@@ -1,4 +1,4 @@
-//! Asks for the memory of the events to come, where the fabric is too large for the processor's caches.
+//! Asks for the memory of the events to come in a run event by event, where the fabric is too large for the processor's caches.
 //!
 //! An arrival needs its link's port, then the packet, then the route (or the endpoint), then the port by which the packet
 //! leaves, then what waits there: five cache misses, each of which needs the one before. Here each step is taken for another

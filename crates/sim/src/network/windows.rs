@@ -1,8 +1,8 @@
 //! A run in windows: hosts and switches take turns, window by window, instead of event by event.
 //!
 //! In a window that is no longer than the least delay of a link, nothing that hosts do concerns a switch, nor the other way round.
-//! So first the events at hosts are handled, in their order, by the wheel; then all that arrives at switches, switch by switch and
-//! port by port, from [boxes](crate::engine::boxes). Nothing that depends on the order of events changes: every host, every port
+//! So first what happens at hosts is handled, in its order; then all that arrives at switches, switch by switch and port by port, from
+//! [boxes](crate::engine::boxes). Nothing that depends on the order of events changes: every host, every port
 //! and every random stream sees what it would see.
 //!
 //! What concerns the whole run (samples, controllers, failures, the last request, the time limit) cuts windows short: at such a time

@@ -4,7 +4,7 @@
 use super::Rare;
 use crate::engine::arena::{Fifo, Hot, NO_PACKET, PacketId};
 use crate::engine::boxes::Arrival;
-use crate::engine::pending::Pending;
+use crate::engine::pending::{Keeps, Pending};
 use crate::engine::wheel::Entity;
 use crate::fabric::queue::{Discipline, Enqueued, Passing, Visit};
 use crate::fabric::tap::Noted;
@@ -36,8 +36,8 @@ pub(super) struct Transmitter {
     pub(super) plain: bool,
     /// Whether the queue must be asked about packets that need not wait.
     pub(super) inspects_passing: bool,
-    /// Whether what it sends goes into the [boxes](crate::engine::boxes) of the switch at the far end.
-    pub(super) boxed: bool,
+    /// Where what it sends is until it arrives.
+    pub(super) keeps: Keeps,
     /// Whether transmissions start with a pause, or somebody captures them.
     pub(super) particular: bool,
     /// See [`PortCounters::waited`](super::PortCounters::waited).
@@ -144,7 +144,7 @@ impl Transmitter {
         self.rate.transmit_time(u64::from(size)).ps()
     }
 
-    /// Puts a packet on the wire at `start`, or into the box at the far end.
+    /// Sends a packet at `start`.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "each transmission of each packet")]
     fn start(&mut self, entity: Entity, hots: &mut [Hot], pending: &mut Pending, id: PacketId, start: u64) {
@@ -154,8 +154,11 @@ impl Transmitter {
         self.bytes += u64::from(size);
         self.busy_until = start + self.transmit_time(size);
         let time = self.busy_until + self.delay;
-        if !(self.boxed && pending.boxes.put(self.peer, Arrival { time, link: entity, packet: id })) {
-            self.put_on_wire(entity, hots, pending, id, time);
+        let arrival = Arrival { time, link: entity, packet: id };
+        match self.keeps {
+            Keeps::InBox if pending.boxes.put(self.peer, arrival) => {}
+            Keeps::Elsewhere => pending.elsewhere.push(arrival),
+            _ => self.put_on_wire(entity, hots, pending, id, time),
         }
     }
 

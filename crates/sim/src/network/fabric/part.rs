@@ -2,9 +2,10 @@
 //! to its nodes from other parts it has the wire: what is in flight there arrives at its nodes.
 
 use super::{Fabric, History};
-use crate::engine::arena::{Arena, Hot, Transfer};
+use crate::engine::arena::{Arena, Hot, PacketId, Transfer};
 use crate::engine::boxes::Arrival;
-use crate::fabric::graph::PortId;
+use crate::engine::pending::Keeps;
+use crate::fabric::graph::{NodeId, PortId};
 use crate::fabric::port::Port;
 use crate::fabric::queue::{Discipline as _, Queue, nic::Nic};
 use crate::host::stack::Header;
@@ -146,13 +147,20 @@ impl Fabric {
         if let Some((mut wire, mut arrival)) = p.take_wire(port, pending) {
             while !wire.is_empty() {
                 let id = wire.pop(packets.hots());
-                let hot = *packets.hot(id);
-                take(Message { port, arrival, hot, header: *packets.header(id) });
-                packets.remove(id);
-                arrival = hot.at;
+                let next = packets.hot(id).at;
+                take(message(packets, port, arrival, id));
+                arrival = next;
             }
         }
         p.next_due()
+    }
+
+    /// Hands over all that goes [elsewhere](Keeps::Elsewhere), and to which node.
+    pub(in crate::network) fn send_elsewhere(&self, engine: &mut Engine, mut take: impl FnMut(NodeId, Message)) {
+        let Engine { pending, packets, .. } = engine;
+        for Arrival { time, link, packet } in pending.elsewhere.drain(..) {
+            take(self.ports[link as usize].peer(), message(packets, link, time, packet));
+        }
     }
 
     /// A packet comes from another part.
@@ -161,9 +169,16 @@ impl Fabric {
         let id = packets.insert(message.hot, message.header);
         let port = &mut self.ports[message.port as usize];
         let arrival = Arrival { time: message.arrival, link: message.port, packet: id };
-        if port.is_boxed() && pending.boxes.put(port.peer(), arrival) {
+        if port.keeps() == Keeps::InBox && pending.boxes.put(port.peer(), arrival) {
             return;
         }
         port.put_on_wire(message.port, packets.hots(), pending, id, message.arrival);
     }
+}
+
+/// Takes a packet out.
+fn message(packets: &mut Packets, port: PortId, arrival: u64, id: PacketId) -> Message {
+    let message = Message { port, arrival, hot: *packets.hot(id), header: *packets.header(id) };
+    packets.remove(id);
+    message
 }

@@ -7,6 +7,7 @@
 use super::{Fabric, Senders, drop_packet};
 use crate::engine::arena::flag;
 use crate::engine::boxes::{Arrival, Boxes, LONGEST_BITS};
+use crate::engine::pending::Keeps;
 use crate::engine::prefetch::prefetch_lines;
 use crate::fabric::graph::{NodeId, PortId};
 use crate::fabric::port::Port;
@@ -32,7 +33,7 @@ const NOTHING: u64 = u64::MAX;
 /// In a fabric of more bytes than this, packets and endpoints are not to be had from the second-level cache. Then what is sent to
 /// hosts goes into a box, too: who reads it knows what comes next, and can ask for its memory. In smaller ones the wheel is quicker.
 /// Builds with debug assertions do both with small fabrics.
-const LARGE: usize = 1 << if cfg!(debug_assertions) { 14 } else { 20 };
+const LARGE: usize = 1 << if cfg!(debug_assertions) { 12 } else { 20 };
 
 /// Lists that are used again for each switch.
 #[derive(Default)]
@@ -99,8 +100,8 @@ fn tied(a: u64, b: u64, arrivals: &[Arrival], engine: &Engine) -> Ordering {
 }
 
 impl Fabric {
-    /// From now on what is sent to switches, and in a [`LARGE`] fabric to hosts, goes into boxes; only to those for which `ours` holds,
-    /// if this is a part of a run.
+    /// From now on what is sent to switches, and in a [`LARGE`] fabric to hosts, goes into boxes. In a part of a run, this concerns the
+    /// nodes that are `ours`.
     pub(in crate::network) fn use_boxes(&mut self, engine: &mut Engine, ours: impl Fn(NodeId) -> bool) {
         let (least, most) = self.spans();
         let to_hosts = self.ports.len() * size_of::<Port>() > LARGE;
@@ -110,19 +111,24 @@ impl Fabric {
         engine.pending.boxes.go_to(engine.now);
         for number in 0..self.ports.len() as u32 {
             let port = &mut self.ports[number as usize];
+            port.keep(match port.peer() {
+                peer if !ours(peer) => Keeps::Elsewhere,
+                peer if to_hosts || peer >= graph.hosts => Keeps::InBox,
+                _ => Keeps::OnWire,
+            });
             port.catch_up(number, engine.packets.hots(), &mut engine.pending, engine.now);
-            port.set_boxed((to_hosts || port.peer() >= graph.hosts) && ours(port.peer()));
             port.list(number, &mut engine.pending);
         }
     }
 
     /// From now on everything that is sent is on its wire, and so is what was in boxes.
     pub(in crate::network) fn empty_boxes(&mut self, engine: &mut Engine) {
+        debug_assert!(engine.pending.elsewhere.is_empty(), "what goes to other parts is there");
         let arrivals = engine.pending.boxes.drain();
         engine.pending.boxes = Boxes::default();
         self.onto_wires(engine, arrivals);
         for port in &mut self.ports {
-            port.set_boxed(false);
+            port.keep(Keeps::OnWire);
         }
     }
 

@@ -34,6 +34,11 @@ impl Hosts {
         self.part.as_ref().is_none_or(|own| own.part_of[host as usize] == own.number)
     }
 
+    /// The part that a node belongs to; 0 if this is the whole run.
+    pub(in crate::network) fn part_of(&self, node: u32) -> u16 {
+        self.part.as_ref().map_or(0, |own| own.part_of[node as usize])
+    }
+
     /// Something happens that one part of a run cannot decide alone: the run must be repeated. False if this is the whole run.
     pub(super) fn undo(&mut self, why: &'static str) -> bool {
         let Some(own) = &mut self.part else { return false };

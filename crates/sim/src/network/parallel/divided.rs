@@ -95,8 +95,12 @@ impl Divided {
         }
     }
 
-    /// The longest window at `rate` events per picosecond, so that the run can be inspected now and then.
+    /// The longest window at `rate` events per picosecond, so that the run can be inspected now and then. Where parts go in windows of
+    /// their own, these are not cut for it.
     fn longest_window(&self, rate: f64) -> u64 {
+        if self.in_windows {
+            return self.partition.lookahead;
+        }
         let often = f64::from(CHUNK) * f64::from(self.partition.parts) / rate;
         // If the rate is unknown: infinity, which becomes the largest number.
         self.partition.lookahead.min(often.max(1.0) as u64)
@@ -123,6 +127,7 @@ impl Divided {
         let limits = Limits {
             until,
             longest: self.longest_window(rate),
+            grid: self.parts.iter().map(|part| part.engine.pending.boxes.length()).max().unwrap_or(0).max(1),
             slots: capacity,
             journal: (network.ledger.rows().len() / JOURNAL_SHARE).max(JOURNAL_MIN),
         };

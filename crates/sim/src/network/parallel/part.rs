@@ -132,15 +132,19 @@ impl Part {
     /// Hands over the packets sent before a time by links to other parts: `take` gets the packets and the parts that they go to. The part
     /// sends nothing new before the time that is returned.
     pub(super) fn send(&mut self, before: u64, mut take: impl FnMut(u16, Message)) -> u64 {
-        let Self { engine, fabric, channels, at, .. } = self;
-        let mut next = u64::MAX;
+        let Self { engine, fabric, hosts, channels, at, .. } = self;
+        if engine.pending.boxes.in_use() {
+            fabric.send_elsewhere(engine, |node, message| take(hosts.part_of(node), message));
+            // Boxes know of whole windows only.
+            return engine.pending.next_bound().max(*at);
+        }
+        let mut next = engine.pending.next_bound();
         for (n, &(port, to)) in channels.iter().enumerate() {
             if let Some(&(soon, _)) = channels.get(n + AHEAD) {
                 prefetch_lines(&fabric.ports()[soon as usize], 0..1);
             }
             next = next.min(fabric.send_to_part(engine, port, before, |message| take(to, message)));
         }
-        // Boxes know of whole windows only.
-        next.min(engine.pending.next_bound().max(*at))
+        next
     }
 }

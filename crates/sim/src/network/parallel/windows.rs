@@ -50,6 +50,8 @@ pub(super) struct Limits {
     /// When its last window ends, and the longest window, in picoseconds.
     pub(super) until: u64,
     pub(super) longest: u64,
+    /// Windows end at multiples of this where they can: parts that go in windows of their own then go in whole ones.
+    pub(super) grid: u64,
     /// Slots available for the packets of all parts.
     pub(super) slots: usize,
     /// Maximum number of entries in the journals of all parts.
@@ -156,7 +158,7 @@ impl Windows {
         let lower_bound = self.reports.iter().map(|report| report.lower_bound.load(Relaxed)).min().unwrap_or(u64::MAX);
         let slots: usize = self.reports.iter().map(|report| report.slots.load(Relaxed)).sum();
         let journal_len: usize = self.reports.iter().map(|report| report.journal_len.load(Relaxed)).sum();
-        let Limits { until, longest, slots: most, journal } = self.limits;
+        let Limits { until, longest, grid, slots: most, journal } = self.limits;
         let full = slots >= most || journal_len >= journal;
         let over = lower_bound >= until || self.stop.load(Relaxed) || full;
         self.over.store(over, Relaxed);
@@ -170,7 +172,9 @@ impl Windows {
         self.all_events.store(all, Relaxed);
         self.critical.fetch_add(largest, Relaxed);
         if !over {
-            self.end.store(lower_bound.max(end).saturating_add(longest).min(until), Relaxed);
+            let latest = lower_bound.max(end).saturating_add(longest);
+            let whole = latest - latest % grid;
+            self.end.store(if whole > end { whole } else { latest }.min(until), Relaxed);
             self.count.fetch_add(1, Relaxed);
         }
     }
