@@ -125,8 +125,6 @@ impl Hot {
 #[repr(align(64))]
 struct Line<H>(H);
 
-const _: () = assert!(size_of::<Line<crate::host::stack::Header>>() == 64, "a header fills one cache line");
-
 /// All packets of a run; `H` is the transport header.
 pub struct Arena<H> {
     hot: Vec<Hot>,
@@ -138,6 +136,9 @@ pub struct Arena<H> {
 }
 
 impl<H: Copy> Arena<H> {
+    /// Bytes that a header takes.
+    pub const HEADER: usize = size_of::<Line<H>>();
+
     /// An empty arena without a limit but that of the handles.
     pub fn new() -> Self {
         Self::with_limit(u64::MAX)

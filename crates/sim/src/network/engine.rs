@@ -7,6 +7,8 @@ use crate::host::EndpointId;
 use crate::host::stack::Header;
 use anabranch_transport::{Bytes, Time};
 
+const _: () = assert!(Arena::<Header>::HEADER == 64, "a header fills one cache line");
+
 /// Numbers of the entities in the scheduler. Ports come first: a port's entity is its index.
 #[derive(Clone, Copy)]
 pub(super) struct Entities {
