@@ -24,7 +24,7 @@ use anabranch_transport::multipath::{FrontBackConfig, MptcpConfig, SubflowContro
 use anabranch_transport::scdp::{Repair, ScdpConfig, Straggler, StragglerPolicy};
 use anabranch_transport::tcp::{Algorithm, TcpConfig};
 use anabranch_transport::udp::UdpConfig;
-use anabranch_transport::{Bytes, Duration, Rate};
+use anabranch_transport::{Bytes, Duration, Rate, Time};
 use rand::Rng as _;
 use std::convert::Infallible;
 use std::fmt::Write as _;
@@ -267,6 +267,31 @@ fn the_last_instant_of_a_window_is_part_of_it() {
     assert_eq!(Network::new(sampled()).windows_possible(), Ok(()));
     let (one_by_one, in_windows) = (Scheduling::Events, Scheduling::Windows);
     assert_same(&scheduled(sampled(), one_by_one), &scheduled(sampled(), in_windows), "in windows");
+}
+
+/// One session alone, and later one of each host: windows are left while little happens in them.
+#[test]
+fn the_way_changes_with_what_happens() {
+    let sparse_then_dense = || {
+        let graph =
+            build(&TopologyConfig::FatTree(FatTree { k: 4, rate: GBPS, delay: DELAY, layers: Layers::default() }));
+        let later =
+            (0..16).map(|host| Session { start: Time(us(60_000).ps()), ..unicast(host, (host + 5) % 16, 3_000_000) });
+        let sessions = std::iter::once(unicast(0, 15, 6_000_000)).chain(later).collect();
+        setup(graph, trim(8), ndp(12), RoutingMode::PerPacketPermuted, sessions)
+    };
+    let mut network = Network::new(sparse_then_dense());
+    let mut ways = Vec::new();
+    let ending = loop {
+        if let Some(ending) = network.advance(1000) {
+            break ending;
+        }
+        ways.push(network.goes_in_windows());
+        ways.dedup();
+    };
+    assert_eq!(ways, [true, false, true]);
+    let adapted = RunRecord::take(&mut network, ending);
+    assert_same(&scheduled(sparse_then_dense(), Scheduling::Events), &adapted, "in windows now and then");
 }
 
 #[test]

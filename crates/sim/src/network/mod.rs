@@ -74,7 +74,7 @@ pub use setup::{Sampling, Setup, Stop};
 use std::io;
 use std::ops::Add;
 pub use windows::Scheduling;
-use windows::Windows;
+use windows::{Look, Windows};
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,6 +121,8 @@ pub struct Network {
     begun: bool,
     /// While the run goes in windows.
     windows: Option<Windows>,
+    /// While it may go the other way.
+    look: Option<Look>,
 }
 
 impl Network {
@@ -151,6 +153,7 @@ impl Network {
             scheduling: Scheduling::default(),
             begun: false,
             windows: None,
+            look: None,
         };
         network.schedule_next_session();
         network.schedule_next_change();
@@ -197,9 +200,16 @@ impl Network {
 
     fn handle(&mut self, events: u32) -> Option<Ending> {
         if !self.begun {
-            self.begun = true;
-            self.enter_windows();
+            self.begin();
         }
+        let ending = self.handle_events(events);
+        if ending.is_none() {
+            self.adapt();
+        }
+        ending
+    }
+
+    fn handle_events(&mut self, events: u32) -> Option<Ending> {
         if let Some(mut windows) = self.windows.take() {
             let ending = self.handle_in_windows(&mut windows, events);
             self.windows = Some(windows);
