@@ -18,7 +18,8 @@ const CHUNK: usize = 16;
 const MOST_SLOTS: u64 = 32;
 /// Picoseconds since a window began have so many bits. With a few more, times the length of a window, they fit into 64.
 pub const LONGEST_BITS: u32 = 26;
-const LONGEST: u64 = 1 << LONGEST_BITS;
+/// The longest window, in picoseconds.
+pub const LONGEST: u64 = 1 << LONGEST_BITS;
 /// The shortest window, in picoseconds: so much must pass between what is sent and its arrival.
 pub const SHORTEST: u64 = 2;
 const NONE: u32 = u32::MAX;

@@ -96,14 +96,11 @@ impl Divided {
     }
 
     /// The longest window at `rate` events per picosecond, so that the run can be inspected now and then. Where parts go in windows of
-    /// their own, these are not cut for it.
-    fn longest_window(&self, rate: f64) -> u64 {
-        if self.in_windows {
-            return self.partition.lookahead;
-        }
+    /// their own, of length `grid`, these are not cut for it.
+    fn longest_window(&self, rate: f64, grid: u64) -> u64 {
         let often = f64::from(CHUNK) * f64::from(self.partition.parts) / rate;
         // If the rate is unknown: infinity, which becomes the largest number.
-        self.partition.lookahead.min(often.max(1.0) as u64)
+        self.partition.lookahead.min((often as u64).max(grid))
     }
 
     /// Simulates the parts in parallel until a time, at `rate` events per picosecond. False if `keep_going` says no.
@@ -124,10 +121,11 @@ impl Divided {
         }
         let away = self.parts.iter().map(|part| part.engine.packets.live()).sum();
         network.engine.show(network.engine.now, before, away);
+        let grid = self.parts.first().map_or(0, |part| part.engine.pending.boxes.length()).max(1);
         let limits = Limits {
             until,
-            longest: self.longest_window(rate),
-            grid: self.parts.iter().map(|part| part.engine.pending.boxes.length()).max().unwrap_or(0).max(1),
+            longest: self.longest_window(rate, grid),
+            grid,
             slots: capacity,
             journal: (network.ledger.rows().len() / JOURNAL_SHARE).max(JOURNAL_MIN),
         };
