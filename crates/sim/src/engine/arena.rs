@@ -5,6 +5,7 @@
 
 use super::prefetch::prefetch;
 use anabranch_transport::rank::LEAST;
+use std::hint::select_unpredictable;
 
 /// Handle of a packet.
 pub type PacketId = u32;
@@ -331,12 +332,11 @@ impl Fifo {
     /// Appends a packet.
     #[inline]
     pub fn push(&mut self, hots: &mut [Hot], id: PacketId) {
-        // Without branches: whether it is empty cannot be foreseen.
         let empty = self.head == NO_PACKET;
-        let before = if empty { id } else { self.tail };
+        let before = select_unpredictable(empty, id, self.tail);
         hots[before as usize].next = id;
         hots[id as usize].next = NO_PACKET;
-        self.head = if empty { id } else { self.head };
+        self.head = select_unpredictable(empty, id, self.head);
         self.tail = id;
     }
 

@@ -13,7 +13,7 @@ use super::arena::PacketId;
 use super::wheel::Entity;
 
 /// Packets of a chunk: four cache lines.
-const CHUNK: usize = 16;
+const CHUNK: u32 = 16;
 /// The most windows at a time for which there are boxes.
 const MOST_SLOTS: u64 = 32;
 /// Picoseconds since a window began have so many bits. With a few more, times the length of a window, they fit into 64.
@@ -37,14 +37,8 @@ pub struct Arrival {
     pub packet: PacketId,
 }
 
-/// The chunk of a box that is being filled, and how many packets the box has.
-#[derive(Clone, Copy)]
-struct Head {
-    chunk: u32,
-    len: u32,
-}
-
-const EMPTY: Head = Head { chunk: NONE, len: 0 };
+/// Of a box: nothing is in it.
+const EMPTY: u32 = 0;
 
 /// What there is to do in a window.
 #[derive(Clone, Default)]
@@ -75,15 +69,14 @@ pub struct Boxes {
     mask: u32,
     /// The first node that is a switch.
     first: u32,
-    /// `mask + 1` for all hosts, and as many for each switch.
-    heads: Vec<Head>,
+    /// `mask + 1` for all hosts, and as many for each switch: the place after that of the last packet in the box, or [`EMPTY`].
+    heads: Vec<u32>,
     slots: Vec<Slot>,
-    chunks: Vec<[Arrival; CHUNK]>,
+    /// Chunks, one after the other.
+    places: Vec<Arrival>,
     /// Of each chunk, the one that was filled before it.
     before: Vec<u32>,
     free: Vec<u32>,
-    /// Packets in all boxes.
-    len: usize,
 }
 
 impl Boxes {
@@ -112,7 +105,7 @@ impl Boxes {
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.slots.iter().all(|slot| !slot.hosts && slot.nodes.is_empty())
     }
 
     /// How long a window is; all begin at multiples of it.
@@ -126,11 +119,12 @@ impl Boxes {
     }
 
     /// The number of the window of a time, and whether it has boxes already. The time is not before the current window.
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "each transmission of each packet")]
     fn window_of(&self, time: u64) -> (u32, bool) {
         debug_assert!(time >= self.from, "{time} is before the window that begins at {}", self.from);
-        let windows = (u128::from(time - self.from) * u128::from(self.reciprocal)) >> 64;
-        (self.window.wrapping_add(windows as u32) & LAST, windows <= u128::from(self.mask))
+        let windows = ((u128::from(time - self.from) * u128::from(self.reciprocal)) >> 64) as u64;
+        (self.window.wrapping_add(windows as u32) & LAST, windows <= u64::from(self.mask))
     }
 
     /// Where the box of a node is, of the window in a slot.
@@ -149,26 +143,24 @@ impl Boxes {
         }
         let slot = window & self.mask;
         let index = self.index(node, slot);
-        let place = self.heads[index].len as usize % CHUNK;
-        if place == 0 {
-            self.add_chunk(index, node, slot);
+        let mut place = self.heads[index];
+        if place.is_multiple_of(CHUNK) {
+            place = self.add_chunk(place, node, slot);
         }
-        let head = &mut self.heads[index];
-        head.len += 1;
-        self.chunks[head.chunk as usize][place] = arrival;
-        self.len += 1;
+        self.heads[index] = place + 1;
+        self.places[place as usize] = arrival;
         true
     }
 
+    /// Where the first packet of a new chunk goes, in a box of which the last chunk ends before `end`.
     #[inline(never)]
-    fn add_chunk(&mut self, index: usize, node: u32, slot: u32) {
+    fn add_chunk(&mut self, end: u32, node: u32, slot: u32) -> u32 {
         let chunk = self.free.pop().unwrap_or_else(|| {
-            self.chunks.push([Arrival::default(); CHUNK]);
+            self.places.resize(self.places.len() + CHUNK as usize, Arrival::default());
             self.before.push(NONE);
-            self.chunks.len() as u32 - 1
+            self.before.len() as u32 - 1
         });
-        let head = &mut self.heads[index];
-        if head.len == 0 {
+        if end == EMPTY {
             let to_do = &mut self.slots[slot as usize];
             if node < self.first {
                 to_do.hosts = true;
@@ -176,13 +168,15 @@ impl Boxes {
                 to_do.nodes.push(node);
             }
         }
-        self.before[chunk as usize] = std::mem::replace(&mut head.chunk, chunk);
+        // Of an empty box, none.
+        self.before[chunk as usize] = (end / CHUNK).wrapping_sub(1);
+        chunk * CHUNK
     }
 
-    /// Empties the box of a switch of the current window into `to`, in any order.
+    /// Empties the box of a switch of the current window into `to`, in any order. Each packet is shown.
     #[inline]
-    pub fn take(&mut self, node: u32, to: &mut Vec<Arrival>) {
-        self.take_box(self.index(node, self.window & self.mask), to);
+    pub fn take(&mut self, node: u32, to: &mut Vec<Arrival>, show: impl Fn(PacketId)) {
+        self.take_box(self.index(node, self.window & self.mask), to, show);
     }
 
     /// The same with the box of all hosts.
@@ -190,18 +184,19 @@ impl Boxes {
     pub fn take_hosts(&mut self, to: &mut Vec<Arrival>) {
         let slot = self.window & self.mask;
         if std::mem::take(&mut self.slots[slot as usize].hosts) {
-            self.take_box(slot as usize, to);
+            self.take_box(slot as usize, to, |_| ());
         }
     }
 
     #[inline]
-    fn take_box(&mut self, index: usize, to: &mut Vec<Arrival>) {
-        let Head { mut chunk, len } = std::mem::replace(&mut self.heads[index], EMPTY);
-        self.len -= len as usize;
-        let mut of = (len as usize).wrapping_sub(1) % CHUNK + 1;
+    fn take_box(&mut self, index: usize, to: &mut Vec<Arrival>, show: impl Fn(PacketId)) {
+        let end = std::mem::replace(&mut self.heads[index], EMPTY);
+        let mut chunk = end.div_ceil(CHUNK).wrapping_sub(1);
+        let mut len = end.wrapping_sub(1) % CHUNK + 1;
         while chunk != NONE {
-            to.extend_from_slice(&self.chunks[chunk as usize][..of]);
-            of = CHUNK;
+            let first = (chunk * CHUNK) as usize;
+            to.extend(self.places[first..first + len as usize].iter().inspect(|arrival| show(arrival.packet)));
+            len = CHUNK;
             self.free.push(chunk);
             chunk = self.before[chunk as usize];
         }
@@ -280,15 +275,15 @@ impl Boxes {
             }
             let Some(next) = nodes.pop() else { return taken };
             node = next;
-            self.take(node, &mut arrivals);
+            self.take(node, &mut arrivals, |_| ());
         }
     }
 
     /// Takes all packets out of all boxes.
     pub fn drain(&mut self) -> Vec<Arrival> {
-        let mut all = Vec::with_capacity(self.len);
+        let mut all = Vec::new();
         for index in 0..self.heads.len() {
-            self.take_box(index, &mut all);
+            self.take_box(index, &mut all, |_| ());
         }
         for slot in &mut self.slots {
             slot.hosts = false;
@@ -328,7 +323,7 @@ mod tests {
                 boxes.take_hosts(&mut arrivals);
                 let mut found: Vec<_> = arrivals.drain(..).map(|arrival| (0, arrival)).collect();
                 for node in nodes.drain(..) {
-                    boxes.take(node, &mut arrivals);
+                    boxes.take(node, &mut arrivals, |_| ());
                     found.extend(arrivals.drain(..).map(|arrival| (node, arrival)));
                 }
                 let mut expected: Vec<_> = inside.extract_if(.., |(_, arrival)| window.contains(&arrival.time)).collect();

@@ -99,6 +99,20 @@ fn tie(salt: u64, time: u64, entity: Entity) -> u32 {
     ((instant ^ instant >> 32 ^ u64::from(entity)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
 }
 
+/// What decides among events at the same time.
+#[derive(Clone, Copy, Debug)]
+pub struct Ties {
+    salt: u64,
+}
+
+impl Ties {
+    /// The least of these comes first, and of equal ones the least entity.
+    #[inline]
+    pub fn of(self, time: u64, entity: Entity) -> u32 {
+        tie(self.salt, time, entity)
+    }
+}
+
 /// A timing wheel. See the module's text.
 pub struct Wheel {
     /// When the event of each entity is due, in picoseconds; [`IDLE`]: it has none.
@@ -125,6 +139,8 @@ pub struct Wheel {
     /// Absolute number of the current fine slot: everything before it has been popped.
     slot: u64,
     pending: usize,
+    /// While the batch is used up: no event is due before this time.
+    quiet_until: u64,
     /// What ties are broken by, besides time and entity: another one, another order of simultaneous events.
     salt: u64,
 }
@@ -158,6 +174,7 @@ impl Wheel {
             shift,
             slot: 0,
             pending: 0,
+            quiet_until: 0,
             salt,
         }
     }
@@ -205,10 +222,10 @@ impl Wheel {
         self.mask + 1
     }
 
-    /// What decides among events at the same time: the least of these comes first, and of equal ones the least entity.
+    /// What decides among events at the same time.
     #[inline]
-    pub fn tie(&self, time: u64, entity: Entity) -> u32 {
-        tie(self.salt, time, entity)
+    pub fn ties(&self) -> Ties {
+        Ties { salt: self.salt }
     }
 
     /// First slot of a coarse level (1 or 2) in `occupied`.
@@ -249,6 +266,7 @@ impl Wheel {
         self.pending += 1;
         let time = time.min(IDLE - 1);
         self.due[entity as usize] = time;
+        self.quiet_until = self.quiet_until.min(time);
         self.insert(entity, time);
     }
 
@@ -407,7 +425,7 @@ impl Wheel {
     #[inline]
     fn pop_if(&mut self, limit: u64, condition: impl Fn(u64, Entity) -> bool) -> Option<(u64, Entity)> {
         loop {
-            if self.buffer.is_empty() && !self.advance_before(limit) {
+            if self.buffer.is_empty() && (limit <= self.quiet_until || !self.advance_before(limit)) {
                 return None;
             }
             let event = *self.buffer.last()?;
@@ -492,10 +510,11 @@ impl Wheel {
             return self.origin + event.offset();
         }
         let from = (self.slot & self.mask) as usize;
-        match self.next_occupied(from, self.slots() as usize) {
+        let bound = match self.next_occupied(from, self.slots() as usize) {
             Some(place) => ((self.slot & !self.mask) | place as u64) << self.shift,
             None => self.next_turn().0 << self.fine_bits << self.shift,
-        }
+        };
+        bound.max(self.quiet_until)
     }
 
     /// Moves to the next slot that holds events and empties it into the batch, which must be used up. False if nothing
@@ -508,13 +527,15 @@ impl Wheel {
     pub fn advance_before(&mut self, limit: u64) -> bool {
         debug_assert!(self.buffer.is_empty(), "the batch is used up first");
         if self.pending == 0 {
+            self.quiet_until = IDLE;
             return false;
         }
         loop {
             let from = (self.slot & self.mask) as usize;
             if let Some(place) = self.next_occupied(from, self.slots() as usize) {
                 let slot = (self.slot & !self.mask) | place as u64;
-                if slot << self.shift >= limit {
+                self.quiet_until = slot << self.shift;
+                if self.quiet_until >= limit {
                     return false;
                 }
                 self.go_to(slot);
@@ -522,7 +543,8 @@ impl Wheel {
                 return true;
             }
             let (turn, boundary) = self.next_turn();
-            if turn << self.fine_bits << self.shift >= limit {
+            self.quiet_until = turn << self.fine_bits << self.shift;
+            if self.quiet_until >= limit {
                 return false;
             }
             self.turn(turn, boundary);

@@ -212,7 +212,8 @@ impl Port {
 
     /// Packets come, in the order of time, and then time passes until a moment: what waits is sent as far as it is due by then. What
     /// happens to packets besides that is told.
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "each window of each port")]
     pub fn run(
         &mut self,
         entity: Entity,

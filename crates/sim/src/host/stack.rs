@@ -6,7 +6,7 @@
 use anabranch_transport::{Arrival, Endpoint, Stats, Time, multipath, ndp, scdp, tcp, udp};
 
 macro_rules! protocols {
-    ($($(#[doc = $doc:literal])* $name:ident($endpoint:ty),)+) => {
+    ($($(#[doc = $doc:literal])* $name:ident($endpoint:ty, $header:ty) $(by $($part:path),+)?;)+) => {
         /// An endpoint of any protocol.
         // Not boxed: what holds a stack is, and one cache miss is enough.
         #[allow(clippy::large_enum_variant, reason = "all variants are of much the same size")]
@@ -14,15 +14,15 @@ macro_rules! protocols {
 
         /// A header of any protocol.
         #[derive(Clone, Copy, Debug)]
-        pub enum Header { $($(#[doc = $doc])* $name(<$endpoint as Endpoint>::Header),)+ }
+        pub enum Header { $($(#[doc = $doc])* $name($header),)+ }
 
-        $(impl HostedEndpoint for $endpoint {
+        $(impl HostedHeader for $header {
             #[inline]
-            fn into_any(header: Self::Header) -> Header {
-                Header::$name(header)
+            fn into_any(self) -> Header {
+                Header::$name(self)
             }
             #[inline]
-            fn from_any(header: &Header) -> Option<&Self::Header> {
+            fn from_any(header: &Header) -> Option<&Self> {
                 if let Header::$name(header) = header { Some(header) } else { None }
             }
         })+
@@ -31,7 +31,7 @@ macro_rules! protocols {
             /// Does something with the endpoint: one dispatch for many calls.
             #[inline]
             pub fn visit<V: Visit>(&mut self, visit: V) -> V::Output {
-                match self { $(Self::$name(e) => visit.visit(e),)+ }
+                match self { $(Self::$name(e) => protocols!(@visit visit, e $(by $($part),+)?),)+ }
             }
             /// See [`Endpoint::set_available`].
             pub fn set_available(&mut self, now: Time, bytes: u64) {
@@ -55,28 +55,30 @@ macro_rules! protocols {
             }
         }
     };
+    (@visit $visit:ident, $end:ident) => { $visit.visit($end) };
+    (@visit $visit:ident, $end:ident by $($part:path),+) => { match $end { $($part(end) => $visit.visit(end),)+ } };
 }
 
-// The registry: one line per protocol.
+// The registry: one line per protocol. Where its two ends are types of their own, they are told apart once for many calls.
 protocols! {
     /// TCP with any of its congestion controls.
-    Tcp(tcp::Connection),
+    Tcp(tcp::Connection, tcp::Segment);
     /// NDP.
-    Ndp(ndp::Connection),
+    Ndp(ndp::Connection, ndp::Header) by ndp::Connection::Sender, ndp::Connection::Receiver;
     /// SCDP.
-    Scdp(scdp::Connection),
+    Scdp(scdp::Connection, scdp::Header) by scdp::Connection::Sender, scdp::Connection::Receiver;
     /// UDP.
-    Udp(udp::Connection),
+    Udp(udp::Connection, udp::Header);
     /// Several TCP connections for one transfer: Front-Back, MPTCP.
-    Multipath(multipath::Connection),
+    Multipath(multipath::Connection, multipath::Header);
 }
 
-/// An endpoint that hosts can run.
-pub trait HostedEndpoint: Endpoint {
-    /// Its header, among those of all protocols.
-    fn into_any(header: Self::Header) -> Header;
-    /// A header of its own; `None` if it is another protocol's.
-    fn from_any(header: &Header) -> Option<&Self::Header>;
+/// A header of a protocol that hosts can run.
+pub trait HostedHeader: Copy {
+    /// It, among those of all protocols.
+    fn into_any(self) -> Header;
+    /// One of this protocol; `None` if it is another protocol's.
+    fn from_any(header: &Header) -> Option<&Self>;
 }
 
 /// What is done with an endpoint, whichever protocol it is of.
@@ -84,7 +86,7 @@ pub trait Visit {
     /// What comes of it.
     type Output;
     /// Does it.
-    fn visit<P: HostedEndpoint>(self, endpoint: &mut P) -> Self::Output;
+    fn visit<E: Endpoint<Header: HostedHeader>>(self, endpoint: &mut E) -> Self::Output;
 }
 
 /// How a packet arrived, without its header.

@@ -7,6 +7,10 @@ use super::hosts::Hosts;
 use crate::engine::boxes::Arrival;
 use crate::engine::wheel::Entity;
 
+/// In a fabric of more bytes than this, endpoints and their ports are not to be had from the second-level cache: their memory is asked for
+/// in time. In smaller ones that costs more than it gains. Builds with debug assertions do both with small fabrics.
+const LARGE: usize = 1 << if cfg!(debug_assertions) { 12 } else { 20 };
+
 /// How many arrivals ahead each step is.
 const AHEAD: [usize; 3] = [12, 8, 4];
 
@@ -68,6 +72,9 @@ impl Arrivals {
         let ahead = |n: usize| self.left.len().checked_sub(n).map(|at| self.left[at].packet);
         if let Some(packet) = ahead(AHEAD[0]) {
             engine.packets.prefetch(packet);
+        }
+        if size_of_val(fabric.ports()) <= LARGE {
+            return;
         }
         if let Some(packet) = ahead(AHEAD[1]) {
             hosts.prefetch_place(fabric, engine.packets.hot(packet));

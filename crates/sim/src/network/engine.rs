@@ -188,7 +188,7 @@ impl Engine {
     /// An event of an entity, in the order of all events.
     #[inline]
     pub(super) fn moment(&self, time: u64, entity: Entity) -> Moment {
-        Moment { time, tie: self.pending.wheel.tie(time, entity), entity }
+        Moment { time, tie: self.pending.wheel.ties().of(time, entity), entity }
     }
 
     /// In a window hosts come first: the event of this entity is handled while switches are still where the window began.

@@ -61,7 +61,10 @@ impl Endpoint for Connection {
         }
     }
     fn uses_departure(&self) -> bool {
-        matches!(self, Self::Sender(_))
+        match self {
+            Self::Sender(end) => end.uses_departure(),
+            Self::Receiver(end) => end.uses_departure(),
+        }
     }
     fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Header>> {
         match self {

@@ -195,12 +195,14 @@ impl Endpoint for Sender {
         self.arm(now);
     }
 
+    #[inline]
     fn set_departure(&mut self, at: Time) {
         self.timer.set_departure(at);
     }
 
+    #[inline]
     fn uses_departure(&self) -> bool {
-        true
+        !self.credit.is_empty()
     }
 
     fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Header>> {

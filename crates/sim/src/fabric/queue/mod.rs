@@ -312,7 +312,8 @@ macro_rules! disciplines {
         pub enum Queue { $($(#[doc = $doc])* $name($type),)+ }
 
         impl Discipline for Queue {
-            #[inline]
+            #[inline(always)]
+            #[expect(clippy::inline_always, reason = "each hop of each packet")]
             fn accept<V: Visit>(&mut self, visitor: V) -> V::Output {
                 match self { $(Self::$name(q) => q.accept(visitor),)+ }
             }

@@ -9,6 +9,7 @@ use super::bands::Bands;
 use super::{Discipline, Enqueued, Limit, Room, Setting};
 use crate::engine::arena::{Hot, NO_PACKET, PacketId, flag};
 use crate::random;
+use std::hint::select_unpredictable;
 
 /// Serves a header band and data bands, `weight` headers for each data packet while both wait (NDP §3.1: 10:1).
 #[derive(Clone, Debug)]
@@ -110,8 +111,8 @@ impl Discipline for Trim {
     #[expect(clippy::inline_always, reason = "each hop of each packet")]
     fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Enqueued {
         let (size, header) = (hots[id as usize].size, hots[id as usize].in_header_band());
-        let room = if header { self.header_room } else { self.data_room };
-        let band = if header { &mut self.headers } else { &mut self.data };
+        let room = select_unpredictable(header, self.header_room, self.data_room);
+        let band = select_unpredictable(header, &mut self.headers, &mut self.data);
         if !room.admits(band.packets, band.bytes, size) {
             return self.overflow(hots, id);
         }
@@ -123,8 +124,7 @@ impl Discipline for Trim {
     #[expect(clippy::inline_always, reason = "each hop of each packet")]
     fn dequeue(&mut self, hots: &[Hot]) -> PacketId {
         let header = self.schedule.header_next(!self.headers.is_empty(), !self.data.is_empty());
-        let band = if header { &mut self.headers } else { &mut self.data };
-        band.pop(hots)
+        select_unpredictable(header, &mut self.headers, &mut self.data).pop(hots)
     }
 
     fn urgency(&self) -> u8 {

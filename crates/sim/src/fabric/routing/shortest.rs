@@ -11,6 +11,7 @@ use crate::engine::prefetch::prefetch;
 use crate::fabric::graph::{Graph, NodeId, PortId};
 use anabranch_transport::{Duration, Rate};
 use std::collections::BTreeMap;
+use std::hint::select_unpredictable;
 
 mod disjoint;
 #[cfg(test)]
@@ -22,6 +23,8 @@ pub use disjoint::disjoint_paths;
 const LOCAL: u16 = u16::MAX;
 /// Table entry and first set of every switch: no way.
 const NO_WAY: u16 = 0;
+/// No port has this number.
+const NO_PORT: PortId = PortId::MAX;
 /// Distance of what cannot be reached.
 const FAR: u32 = u32::MAX;
 
@@ -71,12 +74,16 @@ impl Row<'_> {
     pub fn choose(&self, dst: u32, path: &mut u32) -> Option<PortId> {
         let seat = &self.seats[dst as usize];
         let entry = self.entries[seat.rack as usize];
-        if entry == LOCAL {
-            return Some(seat.port);
-        }
-        let set = usize::from(entry);
-        let ports = &self.pool[self.starts[set] as usize..self.starts[set + 1] as usize];
-        (!ports.is_empty()).then(|| select(ports, path))
+        // Whether a packet goes down or up cannot be foreseen: both are looked up. The empty set stands for the way down.
+        let local = entry == LOCAL;
+        let set = usize::from(select_unpredictable(local, NO_WAY, entry));
+        let (begin, end) = (self.starts[set], self.starts[set + 1]);
+        let (digit, rest) = leading_digit(*path, end - begin);
+        let port = self.pool.get((begin + digit) as usize).map_or(NO_PORT, |&port| port);
+        let port = select_unpredictable(begin == end, NO_PORT, port);
+        *path = select_unpredictable(local, *path, rest);
+        let port = select_unpredictable(local, seat.port, port);
+        (port != NO_PORT).then_some(port)
     }
 }
 
@@ -253,12 +260,16 @@ impl Routes {
 /// as evenly among paths.
 #[inline]
 pub fn select(ports: &[PortId], path: &mut u32) -> PortId {
-    if let [only] = ports {
-        return *only;
-    }
-    let x = u64::from(*path) * ports.len() as u64;
-    *path = x as u32;
-    ports[(x >> 32) as usize]
+    let (digit, rest) = leading_digit(*path, ports.len() as u32);
+    *path = rest;
+    ports[digit as usize]
+}
+
+/// The leading `n`-ary digit of a fraction, and what is left of it: of `n` = 1, 0 and all of it.
+#[inline]
+fn leading_digit(path: u32, n: u32) -> (u32, u32) {
+    let product = u64::from(path) * u64::from(n);
+    ((product >> 32) as u32, product as u32)
 }
 
 /// The fraction that stands for path `i` of `of`: the middle of the `i`-th of `of` equal intervals.

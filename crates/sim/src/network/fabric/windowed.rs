@@ -5,20 +5,21 @@
 //! other, and nobody can tell.
 
 use super::{Fabric, Senders, drop_packet};
-use crate::engine::arena::flag;
+use crate::engine::arena::{Hot, flag};
 use crate::engine::boxes::{Arrival, Boxes, LONGEST_BITS};
 use crate::engine::pending::Keeps;
 use crate::engine::prefetch::prefetch_lines;
+use crate::engine::wheel::Ties;
 use crate::fabric::graph::{NodeId, PortId};
 use crate::fabric::port::Port;
 use crate::fabric::queue::Enqueued;
 use crate::fabric::routing::Hop;
 use crate::network::engine::{Engine, Moment, Trace};
 use crate::network::ledger::Ledger;
-use std::cmp::Ordering;
 
-/// So many packets are sorted without branches.
+/// So many packets are sorted without branches, by comparisons of several at a time.
 const FEW: usize = 24;
+const LANES: usize = 4;
 /// Bits of a key: the port by which a packet leaves, the time since the window began, and its place among the arrivals.
 const TIME_BITS: u32 = LONGEST_BITS;
 const PLACE_BITS: u32 = 16;
@@ -30,11 +31,6 @@ const MOST_PACKETS: usize = 1 << PLACE_BITS;
 /// The key of no packet, after all others. No port has its number.
 const NOTHING: u64 = u64::MAX;
 
-/// In a fabric of more bytes than this, packets and endpoints are not to be had from the second-level cache. Then what is sent to
-/// hosts goes into a box, too: who reads it knows what comes next, and can ask for its memory. In smaller ones the wheel is quicker.
-/// Builds with debug assertions do both with small fabrics.
-const LARGE: usize = 1 << if cfg!(debug_assertions) { 12 } else { 20 };
-
 /// Lists that are used again for each switch.
 #[derive(Default)]
 pub(in crate::network) struct Bench {
@@ -44,9 +40,10 @@ pub(in crate::network) struct Bench {
     arrivals: Vec<Arrival>,
     /// Multicast packets among these.
     to_copy: Vec<Arrival>,
-    /// By port, and for each port in the order of time: what leaves there. See [`PORT_SHIFT`].
+    /// What leaves, in any order. See [`PORT_SHIFT`].
     keys: Vec<u64>,
-    sorted: Vec<u64>,
+    /// The same of a [`FEW`], by port, and for each port in the order of time, with [`NOTHING`] after them.
+    sorted: [u64; FEW + 1],
     /// What happened to packets besides waiting and being sent.
     told: Vec<(PortId, Enqueued)>,
 }
@@ -62,60 +59,93 @@ fn place_of(key: u64) -> usize {
 }
 
 impl Bench {
-    /// Puts the keys in order, with [`NOTHING`] after them.
+    /// Puts the keys in order, with [`NOTHING`] after them; those of a port at the same time in any. They, what arrives, and what is told of
+    /// it.
     #[inline]
-    fn sort(&mut self, engine: &Engine) {
-        let Self { keys, sorted, arrivals, .. } = self;
-        if keys.len() > FEW {
-            keys.sort_unstable();
-        } else {
-            // Each goes to the place that is the number of smaller ones.
-            sorted.clear();
-            sorted.resize(keys.len(), NOTHING);
-            for &key in keys.iter() {
-                let place: usize = keys.iter().map(|&other| usize::from(other < key)).sum();
-                sorted[place] = key;
-            }
-            std::mem::swap(keys, sorted);
+    fn sort(&mut self) -> (&mut [u64], &[Arrival], &mut Vec<(PortId, Enqueued)>) {
+        let Self { keys, sorted, arrivals, told, .. } = self;
+        let n = keys.len();
+        keys.extend_from_slice(&[NOTHING; LANES]);
+        if n > FEW {
+            keys[..n].sort_unstable();
+            return (keys, arrivals, told);
         }
-        let same = |pair: &[u64]| (pair[0] ^ pair[1]) >> PLACE_BITS == 0 && pair[0] != NOTHING;
-        if keys.windows(2).any(same) {
-            keys.sort_unstable_by(|&a, &b| {
-                let order = (a >> PLACE_BITS).cmp(&(b >> PLACE_BITS));
-                if a == NOTHING { order } else { order.then_with(|| tied(a, b, arrivals, engine)) }
-            });
+        // Each goes to the place that is the number of smaller ones.
+        let others = &keys[..n.next_multiple_of(LANES)];
+        for &key in &keys[..n] {
+            let smaller = |some: &[u64]| some.iter().map(|&other| usize::from(other < key)).sum::<usize>();
+            sorted[others.chunks_exact(LANES).map(smaller).sum::<usize>()] = key;
         }
-        keys.push(NOTHING);
+        sorted[n] = NOTHING;
+        (sorted, arrivals, told)
     }
 }
 
-/// Which of two packets that come at the same time comes first.
+/// Whether two keys are of one port and of the same time.
+#[inline]
+fn same(a: u64, b: u64) -> bool {
+    (a ^ b) >> PLACE_BITS == 0
+}
+
+/// Puts the first of these keys in order, which are of one port and of the same time. The first then.
 #[cold]
-fn tied(a: u64, b: u64, arrivals: &[Arrival], engine: &Engine) -> Ordering {
-    let moment = |key: u64| {
+fn sort_tied(keys: &mut [u64], arrivals: &[Arrival], ties: Ties) -> u64 {
+    let first = keys[0];
+    let tied = keys.iter().position(|&key| !same(first, key)).unwrap_or(keys.len());
+    keys[..tied].sort_unstable_by_key(|&key| {
         let Arrival { time, link, .. } = arrivals[place_of(key)];
-        engine.moment(time, link)
-    };
-    moment(a).cmp(&moment(b))
+        (ties.of(time, link), link)
+    });
+    keys[0]
+}
+
+/// Takes the arrivals at a switch one after the other.
+struct Router<'a> {
+    engine: &'a mut Engine,
+    ledger: &'a mut Ledger,
+    ports: &'a [Port],
+    bench: &'a mut Bench,
+}
+
+impl Router<'_> {
+    /// Decides by which ports they leave, if not by several.
+    #[inline]
+    fn route(&mut self, mut choose: impl FnMut(&mut Hot) -> Option<PortId>) {
+        let Self { engine, ledger, ports, bench: Bench { keys, arrivals, to_copy, .. } } = self;
+        let from = engine.pending.boxes.from();
+        let mut trace = Trace::default();
+        keys.clear();
+        keys.reserve(arrivals.len() + LANES);
+        for (place, &arrival) in arrivals.iter().enumerate() {
+            trace.add(arrival.time, u64::from(arrival.link));
+            let hot = engine.packets.hot_mut(arrival.packet);
+            if hot.has(flag::MULTICAST) {
+                to_copy.push(arrival);
+                continue;
+            }
+            match choose(hot) {
+                Some(port) => {
+                    prefetch_lines(&ports[port as usize], 0..4);
+                    keys.push(key_of(port, arrival.time - from, place));
+                }
+                None => drop_packet(engine, ledger, arrival.packet),
+            }
+        }
+        engine.trace_all(&trace);
+    }
 }
 
 impl Fabric {
-    /// From now on what is sent to switches, and in a [`LARGE`] fabric to hosts, goes into boxes. In a part of a run, this concerns the
-    /// nodes that are `ours`.
+    /// From now on what is sent goes into boxes. In a part of a run, this concerns the nodes that are `ours`.
     pub(in crate::network) fn use_boxes(&mut self, engine: &mut Engine, ours: impl Fn(NodeId) -> bool) {
         let (least, most) = self.spans();
-        let to_hosts = self.ports.len() * size_of::<Port>() > LARGE;
         let Self { graph, .. } = self;
         let switches = graph.nodes.len() - graph.hosts as usize;
         engine.pending.boxes = Boxes::new(graph.hosts, switches, least, most);
         engine.pending.boxes.go_to(engine.now);
         for number in 0..self.ports.len() as u32 {
             let port = &mut self.ports[number as usize];
-            port.keep(match port.peer() {
-                peer if !ours(peer) => Keeps::Elsewhere,
-                peer if to_hosts || peer >= graph.hosts => Keeps::InBox,
-                _ => Keeps::OnWire,
-            });
+            port.keep(if ours(port.peer()) { Keeps::InBox } else { Keeps::Elsewhere });
             port.catch_up(number, engine.packets.hots(), &mut engine.pending, engine.now);
             port.list(number, &mut engine.pending);
         }
@@ -183,10 +213,8 @@ impl Fabric {
         engine.pending.boxes.take_nodes(&mut nodes);
         for &node in &nodes {
             bench.arrivals.clear();
-            engine.pending.boxes.take(node, &mut bench.arrivals);
-            for arrival in &bench.arrivals {
-                engine.packets.prefetch_hot(arrival.packet);
-            }
+            let Engine { packets, pending, .. } = &mut *engine;
+            pending.boxes.take(node, &mut bench.arrivals, |packet| packets.prefetch_hot(packet));
             if part {
                 bench.arrivals.retain(|&arrival| {
                     let now = engine.moment(arrival.time, arrival.link) < until;
@@ -245,34 +273,14 @@ impl Fabric {
     /// Decides by which ports of a switch its packets leave.
     #[inline]
     fn route(&mut self, engine: &mut Engine, ledger: &mut Ledger, node: NodeId, bench: &mut Bench) {
-        let from = engine.pending.boxes.from();
-        let row = self.schemes.is_plain().then(|| self.routes.row(node));
-        let mut trace = Trace::default();
-        let Bench { keys, arrivals, to_copy, .. } = &mut *bench;
-        keys.clear();
-        keys.resize(arrivals.len(), NOTHING);
-        for (place, (key, &arrival)) in keys.iter_mut().zip(&*arrivals).enumerate() {
-            trace.add(arrival.time, u64::from(arrival.link));
-            let hot = engine.packets.hot_mut(arrival.packet);
-            if hot.has(flag::MULTICAST) {
-                to_copy.push(arrival);
-                continue;
-            }
-            let port = if let Some(row) = &row {
-                row.choose(hot.destination, &mut hot.path)
-            } else {
-                let hop = Hop { routes: &self.routes, node, destination: hot.destination };
-                self.schemes.egress(&hop, &mut hot.path)
-            };
-            match port {
-                Some(port) => {
-                    prefetch_lines(&self.ports[port as usize], 0..4);
-                    *key = key_of(port, arrival.time - from, place);
-                }
-                None => drop_packet(engine, ledger, arrival.packet),
-            }
+        let Self { ports, routes, schemes, .. } = self;
+        let mut router = Router { engine, ledger, ports, bench };
+        if schemes.is_plain() {
+            let row = routes.row(node);
+            router.route(|hot| row.choose(hot.destination, &mut hot.path));
+        } else {
+            router.route(|hot| schemes.egress(&Hop { routes, node, destination: hot.destination }, &mut hot.path));
         }
-        engine.trace_all(&trace);
         while let Some(arrival) = bench.to_copy.pop() {
             self.route_copies(engine, ledger, node, bench, arrival);
         }
@@ -308,8 +316,8 @@ impl Fabric {
         bench: &mut Bench,
         until: u64,
     ) {
-        bench.sort(engine);
-        let Bench { keys, arrivals, told, .. } = bench;
+        let (keys, arrivals, told) = bench.sort();
+        let ties = engine.pending.wheel.ties();
         let mut n = 0;
         while keys[n] != NOTHING {
             let port = keys[n] >> PORT_SHIFT;
@@ -318,6 +326,7 @@ impl Fabric {
                 if key >> PORT_SHIFT != port {
                     return None;
                 }
+                let key = if same(key, keys[n + 1]) { sort_tied(&mut keys[n..], arrivals, ties) } else { key };
                 n += 1;
                 let Arrival { time, packet, .. } = arrivals[place_of(key)];
                 Some((time, packet))

@@ -5,17 +5,17 @@
 use super::Hosts;
 use crate::engine::arena::{Hot, NO_PACKET, flag};
 use crate::fabric::routing::{Departing, FlowPath as _};
-use crate::host::stack::{Header, HostedEndpoint, Seen, Visit};
+use crate::host::stack::{Header, HostedHeader, Seen, Visit};
 use crate::host::{EndpointId, Hosted, Place};
 use crate::network::engine::Engine;
 use crate::network::fabric::Fabric;
 use crate::network::ledger::Ledger;
-use anabranch_transport::{GROUP, Time, Transmit};
+use anabranch_transport::{Endpoint, GROUP, Time, Transmit};
 use rand::Rng as _;
 
 /// Something that happens to an endpoint.
 pub(super) trait Act {
-    fn on<P: HostedEndpoint>(self, endpoint: &mut P, now: Time) -> Acted<P::Header>;
+    fn on<E: Endpoint<Header: HostedHeader>>(self, endpoint: &mut E, now: Time) -> Acted<E::Header>;
 }
 
 /// What comes of it at once, before the endpoint is asked for anything else.
@@ -35,8 +35,8 @@ pub(super) struct Arrive {
 
 impl Act for Arrive {
     #[inline]
-    fn on<P: HostedEndpoint>(self, endpoint: &mut P, now: Time) -> Acted<P::Header> {
-        match P::from_any(&self.header) {
+    fn on<E: Endpoint<Header: HostedHeader>>(self, endpoint: &mut E, now: Time) -> Acted<E::Header> {
+        match E::Header::from_any(&self.header) {
             Some(header) => endpoint.handle_packet(now, &self.seen.arrival(*header)),
             None => debug_assert!(false, "a packet reached an endpoint of another protocol"),
         }
@@ -56,7 +56,7 @@ pub(super) enum Rarely {
 
 impl Act for Rarely {
     #[inline]
-    fn on<P: HostedEndpoint>(self, endpoint: &mut P, now: Time) -> Acted<P::Header> {
+    fn on<E: Endpoint<Header: HostedHeader>>(self, endpoint: &mut E, now: Time) -> Acted<E::Header> {
         if let Self::Provide(bytes) | Self::Fire { written: Some(bytes) } = self {
             endpoint.set_available(now, bytes);
         }
@@ -74,7 +74,7 @@ pub(super) struct Turn {
 
 impl Act for Turn {
     #[inline]
-    fn on<P: HostedEndpoint>(self, endpoint: &mut P, now: Time) -> Acted<P::Header> {
+    fn on<E: Endpoint<Header: HostedHeader>>(self, endpoint: &mut E, now: Time) -> Acted<E::Header> {
         endpoint.poll_pull(now).map_or(Acted::Unused(self.interface), Acted::Sends)
     }
 }
@@ -109,21 +109,21 @@ impl<A: Act> Visit for Attending<'_, A> {
     type Output = Wants;
 
     #[inline]
-    fn visit<P: HostedEndpoint>(self, endpoint: &mut P) -> Wants {
+    fn visit<E: Endpoint<Header: HostedHeader>>(self, endpoint: &mut E) -> Wants {
         let Self { hosts, engine, fabric, ledger, id, place, act } = self;
         let now = engine.now();
         let acted = act.on(endpoint, now);
         let delivered = place.feeds.map(|_| endpoint.stats().bytes_delivered);
         match acted {
             Acted::Nothing => {}
-            Acted::Sends(transmit) => hosts.inject::<P>(engine, fabric, ledger, id, place, transmit),
+            Acted::Sends(transmit) => hosts.inject(engine, fabric, ledger, id, place, transmit),
             Acted::Unused(interface) => hosts.interfaces.pulls[interface as usize].refund(now),
         }
         hosts.tell_departure(engine, fabric, place.host, endpoint);
         let mut open = true;
         loop {
             while let Some(transmit) = endpoint.poll_transmit(now) {
-                hosts.inject::<P>(engine, fabric, ledger, id, place, transmit);
+                hosts.inject(engine, fabric, ledger, id, place, transmit);
                 if engine.packets.is_full() {
                     break;
                 }
@@ -172,7 +172,13 @@ impl Hosts {
     /// Tells an endpoint until when its host is busy with queued packets. With several links, the one that is busy for
     /// longest counts, since it is unknown by which link the next packet leaves.
     #[inline]
-    fn tell_departure<P: HostedEndpoint>(&self, engine: &mut Engine, fabric: &mut Fabric, host: u32, endpoint: &mut P) {
+    fn tell_departure<E: Endpoint<Header: HostedHeader>>(
+        &self,
+        engine: &mut Engine,
+        fabric: &mut Fabric,
+        host: u32,
+        endpoint: &mut E,
+    ) {
         if !endpoint.uses_departure() {
             return;
         }
@@ -188,14 +194,14 @@ impl Hosts {
 
     /// Puts an endpoint's packet into its host's queue.
     #[inline]
-    fn inject<P: HostedEndpoint>(
+    fn inject<H: HostedHeader>(
         &mut self,
         engine: &mut Engine,
         fabric: &mut Fabric,
         ledger: &mut Ledger,
         id: EndpointId,
         place: &mut Place,
-        transmit: Transmit<P::Header>,
+        transmit: Transmit<H>,
     ) {
         let mut flags = 0;
         for (set, flag) in [
@@ -242,7 +248,7 @@ impl Hosts {
             flags,
         };
         ledger.packet_sent();
-        let packet = engine.packets.insert(hot, P::into_any(transmit.header));
+        let packet = engine.packets.insert(hot, transmit.header.into_any());
         if self.interfaces.several {
             return fabric.forward(engine, ledger, self, place.host, packet);
         }
