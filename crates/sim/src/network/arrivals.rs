@@ -14,6 +14,9 @@ const LARGE: usize = 1 << if cfg!(debug_assertions) { 12 } else { 20 };
 /// How many arrivals ahead each step is.
 const AHEAD: [usize; 3] = [12, 8, 4];
 
+/// An arrival that is not where it belongs is mostly so many places away at most.
+const FEW_STEPS: usize = 8;
+
 /// What happens next.
 pub(super) enum Next {
     /// A packet reaches its host.
@@ -27,26 +30,62 @@ pub(super) enum Next {
 pub(super) struct Arrivals {
     /// Those that are left, the latest first.
     left: Vec<Arrival>,
-    /// Lists that are used again: what was in the box, and the order in which it goes.
+    /// Lists that are used again: what was in the box, and how many arrivals are after each of as many times.
     unsorted: Vec<Arrival>,
-    keys: Vec<u64>,
+    after: Vec<u32>,
 }
 
 impl Arrivals {
     /// Takes those of the current window.
     pub(super) fn take(&mut self, engine: &mut Engine) {
         debug_assert!(self.left.is_empty(), "those of the window before have reached their hosts");
-        let Self { left, unsorted, keys, .. } = self;
-        unsorted.clear();
-        engine.pending.boxes.take_hosts(unsorted);
-        let from = engine.pending.boxes.from();
-        keys.clear();
-        keys.extend((0..).zip(&*unsorted).map(|(place, arrival): (u64, _)| !((arrival.time - from) << 32 | place)));
-        keys.sort_unstable();
-        left.extend(keys.iter().map(|&key| unsorted[!key as u32 as usize]));
+        let boxes = &mut engine.pending.boxes;
+        self.unsorted.clear();
+        boxes.take_hosts(&mut self.unsorted);
+        let (from, length) = (boxes.from(), boxes.length());
+        self.sort(from, length);
         let moment = |arrival: &Arrival| engine.moment(arrival.time, arrival.link);
-        for same in left.chunk_by_mut(|a, b| a.time == b.time).filter(|same| same.len() > 1) {
+        for same in self.left.chunk_by_mut(|a, b| a.time == b.time).filter(|same| same.len() > 1) {
             same.sort_unstable_by_key(|arrival| std::cmp::Reverse(moment(arrival)));
+        }
+    }
+
+    /// Puts the arrivals of a window in order, the latest first. They are spread over it, so that each goes first to about where it
+    /// belongs.
+    fn sort(&mut self, from: u64, length: u64) {
+        let Self { left, unsorted, after } = self;
+        let times = unsorted.len().next_power_of_two();
+        let shift = (length - 1).checked_ilog2().map_or(0, |bits| bits + 1).saturating_sub(times.ilog2());
+        let place = |arrival: &Arrival| ((arrival.time - from) >> shift) as usize;
+        after.clear();
+        after.resize(times, 0);
+        for arrival in &*unsorted {
+            after[place(arrival)] += 1;
+        }
+        let mut later = 0;
+        for count in after.iter_mut().rev() {
+            later += std::mem::replace(count, later);
+        }
+        left.resize(unsorted.len(), Arrival::default());
+        for arrival in &*unsorted {
+            let to = &mut after[place(arrival)];
+            left[*to as usize] = *arrival;
+            *to += 1;
+        }
+        let mut steps = FEW_STEPS * left.len();
+        for next in 1..left.len() {
+            let arrival = left[next];
+            let mut to = next;
+            while to > 0 && left[to - 1].time < arrival.time {
+                left[to] = left[to - 1];
+                to -= 1;
+            }
+            left[to] = arrival;
+            steps = steps.saturating_sub(next - to);
+            if steps == 0 {
+                // They all come at nearly the same time.
+                return left.sort_unstable_by_key(|arrival| std::cmp::Reverse(arrival.time));
+            }
         }
     }
 

@@ -18,7 +18,7 @@ use crate::network::engine::{Engine, Moment, Trace};
 use crate::network::ledger::Ledger;
 
 /// So many packets are sorted without branches, by comparisons of several at a time.
-const FEW: usize = 24;
+const FEW: usize = 48;
 const LANES: usize = 4;
 /// Bits of a key: the port by which a packet leaves, the time since the window began, and its place among the arrivals.
 const TIME_BITS: u32 = LONGEST_BITS;
@@ -43,7 +43,7 @@ pub(in crate::network) struct Bench {
     /// What leaves, in any order. See [`PORT_SHIFT`].
     keys: Vec<u64>,
     /// The same of a [`FEW`], by port, and for each port in the order of time, with [`NOTHING`] after them.
-    sorted: [u64; FEW + 1],
+    sorted: Vec<u64>,
     /// What happened to packets besides waiting and being sent.
     told: Vec<(PortId, Enqueued)>,
 }
@@ -70,6 +70,7 @@ impl Bench {
             keys[..n].sort_unstable();
             return (keys, arrivals, told);
         }
+        sorted.resize(FEW + 1, NOTHING);
         // Each goes to the place that is the number of smaller ones.
         let others = &keys[..n.next_multiple_of(LANES)];
         for &key in &keys[..n] {
