@@ -231,15 +231,13 @@ def _commits(experiments: Sequence[Experiment], records: Mapping[str, Record]) -
 
 def cost(root: Path, experiments: Sequence[Experiment], records: Mapping[str, Record]) -> str:
     """Say what the recorded runs cost, from their recorded times; empty where none are."""
-    runs, seconds = 0, 0.0
-    for name in (one.name for one in experiments if one.name in records):
-        times = costs.read(costs.path(root, name), quick=records[name].quick)
-        if times is not None:
-            runs += len(times.seconds) * len(records[name].seeds)
-            seconds += sum(times.seconds.values()) * len(records[name].seeds)
+    recorded = [records[one.name] for one in experiments if one.name in records]
+    found = [(one, costs.read(costs.path(root, one.experiment), quick=one.quick)) for one in recorded]
+    known = [(len(one.seeds), times.seconds.values()) for one, times in found if times is not None]
+    runs = sum(seeds * len(seconds) for seeds, seconds in known)
     if not runs:
         return ""
-    took = units.duration(seconds)
+    took = units.duration(sum(seeds * sum(seconds) for seeds, seconds in known))
     return (
         f"The recorded runs, {runs} in all, took at most {took} of one core, on the machines named in `data/` (time on "
         "a processor; on the wall for runs that tell no other, whatever ran beside them)."
