@@ -141,7 +141,7 @@ def _unexplained(experiments: Sequence[Experiment], records: Mapping[str, Record
 def _facts(experiments: Sequence[Experiment], records: Mapping[str, Record], root: Path | None = None) -> prose.Facts:
     """What explanations refer to: these records, but for the quick size, and those of other experiments."""
     known = {one.name: one for one in (*registry.experiments(), *experiments)}
-    full = {name: record for name, record in records.items() if not record.quick}
+    full: dict[str, Record | None] = {name: record for name, record in records.items() if not record.quick}
     return prose.Facts(tuple(known.values()), root, full)
 
 
