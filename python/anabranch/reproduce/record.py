@@ -104,15 +104,11 @@ def _panel(panel: Panel) -> dict[str, Any]:
     series = {}
     for one in panel.series:
         rows = panel.data.filter(panel.data["series"] == one.label)
-        columns = {
-            name: rows[name].to_list() for name in ("x", "y", "low", "high") if rows[name].null_count() < rows.height
-        }
+        known = [name for name in ("x", "y", "low", "high") if rows[name].null_count() < rows.height]
         if panel.kind in {"curves", "steps"} and rows.height > POINTS:
-            places = evenly(rows.height, POINTS)
-            columns = {name: [values[place] for place in places] for name, values in columns.items()}
+            rows = rows[evenly(rows.height, POINTS)]
         series[one.label] = {
-            name: [value if isinstance(value, str) else _short(value, 4) for value in values]
-            for name, values in columns.items()
+            name: [value if isinstance(value, str) else _short(value, 4) for value in rows[name]] for name in known
         }
     return {"panel": panel.key, "series": series}
 
