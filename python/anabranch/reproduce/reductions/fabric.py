@@ -68,8 +68,8 @@ def _counted(flows: pl.DataFrame, name: str, **by: tuple[pl.Expr, Sequence[int]]
     cells = flows.select("run", "seed").unique(maintain_order=True)
     for column, (_, values) in by.items():
         cells = cells.join(pl.DataFrame({column: pl.Series(values, dtype=pl.Int64)}), how="cross")
-    keys = {column: of.cast(pl.Int64) for column, (of, _) in by.items()}
-    counts = flows.group_by("run", **keys).agg(pl.len().alias(name))
+    keys = (of.cast(pl.Int64).alias(column) for column, (of, _) in by.items())
+    counts = flows.group_by("run", *keys).agg(pl.len().alias(name))
     made = cells.join(counts, on=["run", *by], how="left", maintain_order="left")
     return made.with_columns(pl.col(name).fill_null(0))
 
