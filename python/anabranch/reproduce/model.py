@@ -39,6 +39,7 @@ class Rows:
     condition: str = ""
     by: tuple[str, ...] = ()
     values: Mapping[str, str] = field(default_factory=dict)
+    sort: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

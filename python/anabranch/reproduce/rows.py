@@ -146,11 +146,11 @@ class Source:
         for column, labels in rows.names.items():
             frame = frame.with_columns(_named(self._labels(column, labels)).alias(column))
         frame = frame.filter(where(rows.filter, rows.condition))
-        if not rows.by:
-            return frame
-        values = [expression(text).alias(column) for column, text in rows.values.items()]
-        by = [column for column in rows.by if column in frame.columns or not self._fixed(column, frame)]
-        return frame.group_by(by, maintain_order=True).agg(values)
+        if rows.by:
+            values = [expression(text).alias(column) for column, text in rows.values.items()]
+            by = [column for column in rows.by if column in frame.columns or not self._fixed(column, frame)]
+            frame = frame.group_by(by, maintain_order=True).agg(values)
+        return frame.sort(rows.sort, maintain_order=True) if rows.sort else frame
 
     def _fixed(self, column: str, frame: pl.DataFrame) -> bool:
         """Whether a column that rows lack is a key of the scenario that it does not sweep: the same in all of them."""

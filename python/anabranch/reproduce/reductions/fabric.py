@@ -1,4 +1,4 @@
-"""What ports, servers and single links carry."""
+"""What servers and single links carry."""
 
 from __future__ import annotations
 
@@ -11,23 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from anabranch.reproduce.rows import Source
-
-
-def core_ports(source: Source) -> pl.DataFrame:
-    """What each port of each core switch received.
-
-    Returns
-    -------
-    polars.DataFrame
-        The rows of the links towards core switches, in the order of switches, and ``switch`` and ``port``: numbers from
-        0, ports in the order of the links.
-    """
-    towards = source.results.links.filter(pl.col("dst_level") == "core")
-    return towards.with_columns(
-        # `core12` is switch 12.
-        pl.col("dst").str.extract(r"(\d+)$").cast(pl.Int64).alias("switch"),
-        pl.col("link").rank("ordinal").over("run", "dst").cast(pl.Int64).sub(1).alias("port"),
-    ).sort("run", "switch", "port")
 
 
 def applications(source: Source) -> pl.DataFrame:
