@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 import polars as pl
 import pytest
 
+from anabranch.reproduce.drawing import panel
 from anabranch.reproduce.looks import series_of
 from anabranch.reproduce.model import PanelOf, SeriesOf
-from anabranch.reproduce.panels import panel
 from anabranch.reproduce.reductions.requests import requests
 from anabranch.reproduce.rows import by_seed
 from anabranch.results import schema

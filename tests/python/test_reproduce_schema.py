@@ -645,7 +645,7 @@ def test_the_reference_has_the_keys_of_each_table_and_no_others(section: str, ki
         (besides,) = re.findall(r"^`paper.toml` has (.*) besides", part, re.MULTILINE)
         told |= set(re.findall(r"`(\w+)`", besides))
     if section == "Claims":
-        keys.add("each")  # a short form: `anabranch.reproduce.expand`
+        keys.add("each")  # a short form: `anabranch.reproduce.registry`
     assert told == keys
 
 

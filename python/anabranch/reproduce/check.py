@@ -20,7 +20,7 @@ from anabranch.reproduce.drawing import placeholders
 from anabranch.reproduce.looks import turns
 from anabranch.reproduce.model import Experiment, PanelOf, SeriesOf
 from anabranch.reproduce.rows import TABLES, expression, function
-from anabranch.reproduce.schema import nearest
+from anabranch.reproduce.schema import nearest, within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -108,11 +108,9 @@ class _Shared:
 
     def there(self, at: str, of: Callable[[str], object], *texts: str) -> None:
         """Each of these texts is an expression, or a function's name."""
-        for text in filter(None, texts):
-            try:
+        with within(f"{self.file}: {at}"):
+            for text in filter(None, texts):
                 of(text)
-            except AnabranchError as error:
-                self.fail(at, error.message, error.hint)
 
     def call(self, at: str, name: str, arguments: Mapping[str, object]) -> None:
         """There is such a function, which takes these arguments."""

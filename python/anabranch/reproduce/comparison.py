@@ -44,6 +44,12 @@ GOOD: frozenset[Verdict] = frozenset({"agrees", "holds", "within"})
 UNRECORDED = "(not recorded)"
 """What stands in a text for a number that no record has."""
 
+ABOUT = f"""\
+Mean over seeds ± 95 % confidence interval (Student's t). Deviations over {100 * TOLERANCE:.0f} %, and
+bounds that do not hold, have an explanation, or are *unexplained*. A bound holds, or holds within the
+interval if that includes it. Figures without numbers in the paper's text are not listed."""
+"""What stands above a table."""
+
 RELATIONS = {"equals": "", "at most": "≤ ", "at least": "≥ "}
 
 
@@ -114,6 +120,10 @@ class Row:
         return f"{'quick' if self.record.quick else 'full'}, {seeds} seed{'' if seeds == 1 else 's'}"
 
 
+def _recorded(experiments: Sequence[Experiment], records: Mapping[str, Record]) -> list[tuple[Experiment, Record]]:
+    return [(one, records[one.name]) for one in experiments if one.name in records]
+
+
 def rows(experiments: Sequence[Experiment], records: Mapping[str, Record]) -> list[Row]:
     """The rows of all experiments that have a record, in their order."""
     text = _facts(experiments, records).text
@@ -125,16 +135,14 @@ def rows(experiments: Sequence[Experiment], records: Mapping[str, Record]) -> li
 
 def _unexplained(experiments: Sequence[Experiment], records: Mapping[str, Record]) -> list[Row]:
     """The rows without their explanations, which may refer to what is not there."""
-    there = (one for one in experiments if one.name in records)
-    return [Row(one, claim, records[one.name]) for one in there for claim in one.claim]
+    return [Row(one, claim, record) for one, record in _recorded(experiments, records) for claim in one.claim]
 
 
 def _facts(experiments: Sequence[Experiment], records: Mapping[str, Record], root: Path | None = None) -> prose.Facts:
     """What explanations refer to: these records, but for the quick size, and those of other experiments."""
     known = {one.name: one for one in (*registry.experiments(), *experiments)}
-    return prose.Facts(
-        tuple(known.values()), root, {name: record for name, record in records.items() if not record.quick}
-    )
+    full: dict[str, Record | None] = {name: record for name, record in records.items() if not record.quick}
+    return prose.Facts(tuple(known.values()), root, full)
 
 
 def told(experiment: Experiment) -> str:
@@ -144,102 +152,86 @@ def told(experiment: Experiment) -> str:
 
 def markdown(experiments: Sequence[Experiment], records: Mapping[str, Record]) -> str:
     """Write the table of a paper's page, with the explanations below it."""
-    table = rows(experiments, records)
-    notes: list[str] = []
-    single = [row for row in table if not row.claim.setting]
-    lines = [
-        f"Mean over seeds ± 95 % confidence interval (Student's t). Deviations over {100 * TOLERANCE:.0f} %, and",
-        "bounds that do not hold, have an explanation, or are *unexplained*. A bound holds, or holds within the",
-        "interval if that includes it. Figures without numbers in the paper's text are not listed.",
-        "",
-        *_table("experiment", "the paper says", "paper", "measured", "ratio", "size", "verdict"),
-    ]
-    for row in single:
-        says = f"{row.claim.says} ({row.claim.where})"
-        lines.append(
-            _line(f"`{row.experiment.name}`", says, row.paper, row.measured, row.ratio, row.size, _noted(row, notes))
-        )
-    for one in experiments:
-        lines += _by_setting([row for row in table if row.claim.setting and row.experiment is one], notes)
-    if not table:
-        lines = ["Nothing has been recorded yet."]
-    if notes:
-        lines += ["", *(f"{number}. {why}" for number, why in enumerate(notes, start=1))]
-    decisions = [one for one in experiments if one.notes and one.name in records]
-    if decisions:
-        lines += ["", "Decisions where the paper is silent:", ""]
-        facts = _facts(experiments, records)
-        lines += [f"- `{one.name}`: {_flow(facts.text(one.notes, one, missing=UNRECORDED))}" for one in decisions]
-    lines += _commits(experiments, records)
+    table, notes = rows(experiments, records), Footnotes()
+    recorded = _recorded(experiments, records)
     waiting = [f"`{one.name}`" for one in experiments if one.name not in records]
+    facts = _facts(experiments, records)
+    decisions = [(one.name, facts.text(one.notes, one, missing=UNRECORDED)) for one, _ in recorded if one.notes]
+    commits: dict[str, list[str]] = {}
+    for one, record in recorded:
+        commits.setdefault(record.commit or "a commit not known", []).append(f"`{one.name}`")
+    blocks = [ABOUT, _overall([row for row in table if not row.claim.setting], notes)]
+    for one, _ in recorded:
+        blocks += _by_setting([row for row in table if row.claim.setting and row.experiment is one], notes)
+    if not table:
+        blocks = ["Nothing has been recorded yet."]
+    blocks.append("\n".join(f"{number}. {why}" for why, number in notes.items()))
+    if decisions:
+        said = "\n".join(f"- `{name}`: {_flow(text)}" for name, text in decisions)
+        blocks += ["Decisions where the paper is silent:", said]
+    if commits:
+        said = "\n".join(f"- {commit}: {', '.join(names)}" for commit, names in commits.items())
+        blocks += ["Recorded with the code of", said]
     if waiting and table:
-        lines += ["", f"Not recorded yet: {', '.join(waiting)}."]
-    return "\n".join(lines)
+        blocks.append(f"Not recorded yet: {', '.join(waiting)}.")
+    return "\n\n".join(filter(None, blocks))
 
 
-def _table(*heads: str) -> list[str]:
-    return [_line(*heads), "|" + "---|" * len(heads)]
+class Footnotes(dict[str, int]):
+    """Explanations, each once, by number."""
+
+    def verdict(self, row: Row) -> str:
+        """The verdict, with the number of its explanation: a number that agrees needs none."""
+        verdict = f"**{row.words}**" if row.verdict == "unexplained" else row.words
+        if row.verdict in GOOD or not (why := _flow(row.explanation)):
+            return verdict
+        return f"{verdict} ({self.setdefault(why, len(self) + 1)})"
 
 
-def _line(*cells: str) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+def _table(*lines: Sequence[str]) -> str:
+    """A table with its head; a cell has no bars."""
+    head, *others = ("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |" for cells in lines)
+    return "\n".join([head, "|" + "---|" * len(lines[0]), *others])
 
 
-def _noted(row: Row, notes: list[str]) -> str:
-    """The verdict, with the number of its explanation among `notes`: a number that agrees needs none."""
-    verdict = f"**{row.words}**" if row.verdict == "unexplained" else row.words
-    if row.verdict in GOOD or not (why := _flow(row.explanation)):
-        return verdict
-    # The same explanation is written once.
-    if why not in notes:
-        notes.append(why)
-    return f"{verdict} ({notes.index(why) + 1})"
+def _overall(table: Sequence[Row], notes: Footnotes) -> str:
+    """The claims that are measured under one setting."""
+    heads = ("experiment", "the paper says", "paper", "measured", "ratio", "size", "verdict")
+    named = ((f"`{row.experiment.name}`", f"{row.claim.says} ({row.claim.where})", row) for row in table)
+    return _table(
+        heads, *((*name, row.paper, row.measured, row.ratio, row.size, notes.verdict(row)) for *name, row in named)
+    )
 
 
-def _by_setting(table: Sequence[Row], notes: list[str]) -> list[str]:
-    """Write an experiment's claims that are measured under several settings, with a column for each."""
+def _by_setting(table: Sequence[Row], notes: Footnotes) -> list[str]:
+    """An experiment's claims that are measured under several settings, with a column for each; nothing without any."""
     if not table:
         return []
     settings = list(dict.fromkeys(row.claim.setting for row in table))
-    lines = ["", f"`{table[0].experiment.name}` ({table[0].size}), by setting:", ""]
-    lines += _table("the paper says", "paper", *settings)
+    lines = [("the paper says", "paper", *settings)]
     for statement in dict.fromkeys(row.claim.statement for row in table):
         mine = [row for row in table if row.claim.statement == statement]
         places = ", ".join(dict.fromkeys(row.claim.where for row in mine))
         papers = list(dict.fromkeys(row.paper for row in mine))
         # Where the paper's number is another one for each setting it stands beside ours.
         cells = {
-            row.claim.setting: f"{row.measured}{f' ({row.paper})' if len(papers) > 1 else ''}: {_noted(row, notes)}"
+            row.claim.setting: f"{row.measured}{f' ({row.paper})' if len(papers) > 1 else ''}: {notes.verdict(row)}"
             for row in mine
         }
         paper = papers[0] if len(papers) == 1 else "in brackets"
-        lines.append(_line(f"{statement} ({places})", paper, *(cells.get(setting, "") for setting in settings)))
-    return lines
-
-
-def _commits(experiments: Sequence[Experiment], records: Mapping[str, Record]) -> list[str]:
-    """Say which commit recorded what: results of an older one can differ from what the code does now."""
-    by_commit: dict[str, list[str]] = {}
-    for one in experiments:
-        if one.name in records:
-            by_commit.setdefault(records[one.name].commit or "a commit not known", []).append(f"`{one.name}`")
-    if not by_commit:
-        return []
-    said = (f"{key}: {', '.join(names)}" for key, names in by_commit.items())
-    return ["", "Recorded with the code of", "", *(f"- {text}" for text in said)]
+        lines.append((f"{statement} ({places})", paper, *(cells.get(setting, "") for setting in settings)))
+    return [f"`{table[0].experiment.name}` ({table[0].size}), by setting:", _table(*lines)]
 
 
 def cost(root: Path, experiments: Sequence[Experiment], records: Mapping[str, Record]) -> str:
     """Say what the recorded runs cost, from their recorded times; empty where none are."""
-    runs, seconds = 0, 0.0
-    for name in (one.name for one in experiments if one.name in records):
-        times = costs.read(costs.path(root, name), quick=records[name].quick)
-        if times is not None:
-            runs += len(times.seconds) * len(records[name].seeds)
-            seconds += sum(times.seconds.values()) * len(records[name].seeds)
+    recorded = [record for _, record in _recorded(experiments, records)]
+    found = [(one, costs.read(costs.path(root, one.experiment), quick=one.quick)) for one in recorded]
+    known = [(len(one.seeds), times.seconds.values()) for one, times in found if times is not None]
+    runs = sum(seeds * len(seconds) for seeds, seconds in known)
     if not runs:
         return ""
-    took = units.duration(seconds)
+    took = units.duration(sum(seeds * sum(seconds) for seeds, seconds in known))
     return (
         f"The recorded runs, {runs} in all, took at most {took} of one core, on the machines named in `data/` (time on "
         "a processor; on the wall for runs that tell no other, whatever ran beside them)."
@@ -287,16 +279,11 @@ def problems(root: Path, experiments: Sequence[Experiment], records: Mapping[str
     """
     found = []
     for row in _unexplained(experiments, records):
-        name = f"{row.experiment.name}, {row.claim.key}"
-        if row.verdict == "unexplained":
-            found.append(f"{name}: {row.measured} against {row.paper}, {row.words}")
-        elif row.verdict == "missing":
-            found.append(f"{name}: not measured")
+        said = f"{row.measured} against {row.paper}, {row.words}" if row.verdict == "unexplained" else "not measured"
+        if row.verdict in {"unexplained", "missing"}:
+            found.append(f"{row.experiment.name}, {row.claim.key}: {said}")
     facts = _facts(experiments, records, root)
-    for experiment in experiments:
-        record = records.get(experiment.name)
-        if record is None:
-            continue
+    for experiment, record in _recorded(experiments, records):
         for text in (experiment.notes, *(why.text for why in experiment.explained.values())):
             try:
                 facts.text(text, experiment)
@@ -316,10 +303,7 @@ def problems(root: Path, experiments: Sequence[Experiment], records: Mapping[str
 def remarks(root: Path, experiments: Sequence[Experiment], records: Mapping[str, Record]) -> list[str]:
     """List what to know of the records: those older than the model, claims of one seed, numbers that none holds."""
     found = []
-    for one in experiments:
-        record = records.get(one.name)
-        if record is None:
-            continue
+    for one, record in _recorded(experiments, records):
         if not one.calculate and (older := age.older(root, record)):
             found.append(f"{one.name}: {older}")
         single = [key for key, measured in record.claims.items() if len(measured.values) == 1 and not one.calculate]

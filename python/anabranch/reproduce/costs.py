@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import statistics
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,10 +81,7 @@ def write(file: Path, manifest: Manifest, plan: Plan, *, quick: bool) -> None:
 
 def _processor() -> str:
     """Name of the processor, as the system tells it."""
-    try:
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    except OSError:
-        pass
+    with suppress(OSError):
+        if found := re.search(r"(?m)^model name.*?: *(.*)", Path("/proc/cpuinfo").read_text(encoding="utf-8")):
+            return found[1].strip()
     return platform.processor() or platform.machine()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import colorsys
 from dataclasses import replace
-from itertools import cycle, islice, starmap
+from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any
 
 from anabranch.base import styles
@@ -14,7 +14,7 @@ from anabranch.reproduce.rows import in_order
 from anabranch.showing.figures import Series
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import polars as pl
 
@@ -50,41 +50,37 @@ def series_of(of: SeriesOf, frame: pl.DataFrame) -> tuple[Series, ...]:
     >>> [one.style.colour for one in series_of(SeriesOf(column="rate", ramp=True), two)]
     ['#173f5f', '#e9c46a']
     """
-    if not of.column:
-        if of.transport:
-            return (variant(of.transport, of.label, of.filter, of.turn),)
-        look = styles.SPARE[of.look] if isinstance(of.look, int) else styles.TRANSPORTS[str(of.look)]
-        return (Series(of.label or look.label, of.filter, look),)
-    values: Sequence[Any] = of.values or [value for (value,) in in_order(frame, [of.column])]
-    values = sorted(values) if of.sorted else values
-    conditions = [{**of.filter, of.column: value} for value in values]
-    names = [of.labels.get(str(value)) or (of.label or "{}").replace("{}", quantity(value)) for value in values]
+    named = list(_named(of, frame))
     if of.transport:
-        each = enumerate(zip(names, conditions, strict=True))
-        return tuple(variant(of.transport, name, condition, turn) for turn, (name, condition) in each)
-    return tuple(starmap(Series, zip(names, conditions, _looks(of, names), strict=True)))
+        each = enumerate(named, start=of.turn)
+        return tuple(variant(of.transport, label, condition, turn) for turn, (label, condition) in each)
+    looks = _looks(of, [label for label, _ in named])
+    return tuple(Series(label or look.label, has, look) for (label, has), look in zip(named, looks, strict=True))
+
+
+def _named(of: SeriesOf, frame: pl.DataFrame) -> Iterable[tuple[str, Mapping[str, Any]]]:
+    """Labels, and which rows they are for: the entry's own, or those of a column's values."""
+    if not of.column:
+        return [(of.label, of.filter)]
+    values: Sequence[Any] = of.values or [value for (value,) in in_order(frame, [of.column])]
+    pattern = of.label or "{}"
+    return [
+        (of.labels.get(str(value)) or pattern.replace("{}", quantity(value)), {**of.filter, of.column: value})
+        for value in (sorted(values) if of.sorted else values)
+    ]
 
 
 def variant(base: str, label: str, condition: Mapping[str, Any], turn: int) -> Series:
     """A series that is a transport used in a certain way (daisy-chained, with read-ahead).
 
-    Parameters
-    ----------
-    base
-        The transport, which is added to the condition.
-    label
-        Name for people; default: the transport's.
-    condition
-        Column to value.
-    turn
-        0: the transport's own look; 1 for the first variant, which has its colour and another dash; 2 for the second.
+    Its rows are the transport's that fit `condition`; its label is the transport's if it has no other. Its look is the
+    transport's at turn 0; the first variant, turn 1, has its colour and another dash, and so on.
     """
     look = styles.TRANSPORTS[base]
     label = label or look.label
+    if turn > len(free := turns(base)):
+        raise AnabranchError(f"{label}: {look.label} has looks for {len(free)} ways of using it, not for {turn}")
     if turn:
-        free = turns(base)
-        if turn > len(free):
-            raise AnabranchError(f"{label}: {look.label} has looks for {len(free)} ways of using it, not for {turn}")
         look = styles.Style(label, look.colour, *free[turn - 1])
     return Series(label, {"transport": base, **condition}, look)
 
@@ -103,25 +99,26 @@ def turns(base: str) -> list[tuple[tuple[int, ...], str]]:
     return list(zip(dashes, markers, strict=False))
 
 
-def _looks(of: SeriesOf, names: Sequence[str]) -> list[styles.Style]:
-    """Looks of a column's values: in order, the free ones from a number on, or as everywhere."""
+def _looks(of: SeriesOf, names: Sequence[str]) -> Iterable[styles.Style]:
+    """Looks of rows without a transport: a transport's, the free ones in order from a number on, or as everywhere."""
+    if isinstance(of.look, str):
+        return [styles.TRANSPORTS[of.look]]
     if of.ramp:
         step = max(1, len(RAMP) // max(1, len(names)))
         return [styles.Style(name, RAMP[turn * step % len(RAMP)], (), "square") for turn, name in enumerate(names)]
-    if isinstance(of.look, int):  # so that a figure's other panels may use the looks before
-        free = islice(cycle(styles.SPARE), of.look, None)
-        return [replace(next(free), label=name) for name in names]
+    if of.look is not None:  # so that a figure's other panels may use the looks before
+        return islice(cycle(styles.SPARE), of.look, of.look + len(names))
     if len(names) <= len(styles.SPARE):
         known = styles.assign(names)
         return [known[name] for name in names]
+    # More values than there are looks, as the ports of a switch: colours on the wheel.
     spare = cycle(styles.SPARE)
-    return [_on_wheel(name, turn / len(names), next(spare)) for turn, name in enumerate(names)]
+    return [replace(next(spare), colour=_on_wheel(turn / len(names))) for turn in range(len(names))]
 
 
-def _on_wheel(label: str, turn: float, spare: styles.Style) -> styles.Style:
-    """A look for one of more values than there are looks, as the ports of a switch: a colour on the wheel."""
+def _on_wheel(turn: float) -> str:
     red, green, blue = (round(255 * part) for part in colorsys.hls_to_rgb(turn, 0.48, 0.55))
-    return replace(spare, label=label, colour=f"#{red:02x}{green:02x}{blue:02x}")
+    return f"#{red:02x}{green:02x}{blue:02x}"
 
 
 def told_apart(series: Sequence[Series]) -> tuple[Series, ...]:

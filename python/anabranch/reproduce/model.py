@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from anabranch.errors import AnabranchError
-from anabranch.reproduce.claims import Claim  # noqa: TC001 - as above
+from anabranch.reproduce.claims import Claim  # noqa: TC001 - `anabranch.reproduce.schema` reads it
 from anabranch.reproduce.schema import load, nearest
 from anabranch.showing.figures import Axis, published
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from anabranch.results.manifest import Manifest, RunEntry
 
@@ -39,6 +39,7 @@ class Rows:
     condition: str = ""
     by: tuple[str, ...] = ()
     values: Mapping[str, str] = field(default_factory=dict)
+    sort: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,32 +211,31 @@ class Experiment(Shared):
         AnabranchError
             If the scenario does not have the key; the hint names the nearest.
         """
+        found = None
+        for part, known in self._steps(key):
+            if part not in known:
+                of = self.file or "a calculation, without scenario,"
+                raise AnabranchError(f"{of} has no key {key!r}", hint=nearest(part, known))
+            _, found = known[part]
+        return found
+
+    def _steps(self, key: str) -> Iterator[tuple[str, Mapping[str, tuple[str, Any]]]]:
+        """The parts of a key, each with what there is in its place."""
         value: Any = self.scenario
         for part in key.split("."):
             known = _items(value)
-            if part not in known:
-                raise AnabranchError(
-                    f"{self.file or 'a calculation, without scenario,'} has no key {key!r}", hint=nearest(part, known)
-                )
-            _, value = known[part]
-        return value
+            yield part, known
+            _, value = known.get(part, (part, None))
 
     def _path(self, key: str) -> tuple[str, ...]:
         """The parts of a key, where an item of a list goes by its name if it has one."""
-        value: Any = self.scenario
-        path = []
-        for part in key.split("."):
-            name, value = _items(value).get(part, (part, None))
-            path.append(name)
-        return tuple(path)
+        return tuple(known.get(part, (part, None))[0] for part, known in self._steps(key))
 
     def sweeps(self, key: str) -> str:
         """The key that its scenario sweeps and that changes this one: itself, a table it is in, or a part of it."""
-        path = self._path(key)
-        for swept in self.swept():
-            if all(one == other for one, other in zip(self._path(swept), path, strict=False)):
-                return swept
-        return ""
+        path, paths = self._path(key), {swept: self._path(swept) for swept in self.swept()}
+        changes = (swept for swept, other in paths.items() if other[: len(path)] == path[: len(other)])
+        return next(changes, "")
 
     def swept(self) -> dict[str, list[Any]]:
         """The keys that its scenario sweeps, with their values."""

@@ -55,34 +55,18 @@ def _template(name: str) -> Template:
 
 
 def answer(rows: Sequence[Row]) -> str:
-    """How many of a paper's statements came out, and what became of the others; empty without any.
-
-    Parameters
-    ----------
-    rows
-        Of `anabranch.reproduce.comparison.rows`.
-    """
+    """How many of a paper's statements came out, and what became of the others; empty without any."""
     verdicts = [row.verdict for row in rows]
     if not verdicts:
         return ""
-    good = sum(verdict in GOOD for verdict in verdicts)
-    unexplained = verdicts.count("unexplained")
-    parts = [f"Statements of the paper: {len(verdicts)}; {good} come out"]
-    if len(verdicts) > good + unexplained:
-        parts.append(f"{len(verdicts) - good - unexplained} do not, with an explanation")
-    if unexplained:
-        parts.append(f"{unexplained} do not, unexplained")
-    return "; ".join(parts) + "."
+    good, unexplained = sum(verdict in GOOD for verdict in verdicts), verdicts.count("unexplained")
+    others = {"with an explanation": len(verdicts) - good - unexplained, "unexplained": unexplained}
+    said = [f"{count} do not, {how}" for how, count in others.items() if count]
+    return "; ".join([f"Statements of the paper: {len(verdicts)}; {good} come out", *said]) + "."
 
 
 def write(outcome: Outcome) -> Path:
-    """Write ``report.html`` of an experiment, one file without references to anything but its own folder.
-
-    Returns
-    -------
-    pathlib.Path
-        The file.
-    """
+    """Write ``report.html`` of an experiment, one file without references to anything but its own folder."""
     job, results, figures = outcome.job, outcome.results, outcome.figures
     experiment, manifest = job.experiment, results.manifest
     specs: list[Mapping[str, Any]] = []
@@ -128,14 +112,11 @@ def _facts(outcome: Outcome) -> list[tuple[str, str]]:
     if outcome.job.experiment.calculate:
         return [("Size", "calculated, without a simulation"), ("Version", manifest.version)]
     fabric = outcome.results.fabric
-    sweeps = [
-        (f"Sweep: {key}", ", ".join(dict.fromkeys(_told(value) for value in values)))
-        for key, values in manifest.sweep.items()
-    ]
+    sweeps = {f"Sweep: {key}": dict.fromkeys(map(_told, values)) for key, values in manifest.sweep.items()}
     return [
         ("Size", "quick" if outcome.job.quick else "full"),
         ("Fabric", f"{fabric.hosts} hosts, {fabric.switches} switches"),
-        *sweeps,
+        *((key, ", ".join(values)) for key, values in sweeps.items()),
         ("Seeds", ", ".join(map(str, manifest.seeds))),
         ("Runs", f"{len(manifest.runs)}, {sum(run.complete for run in manifest.runs)} complete"),
         ("Version", manifest.version),
@@ -150,38 +131,17 @@ def _told(value: object) -> str:
 
 
 def write_index(out: Path) -> Path:
-    """Write ``index.html`` over the experiments that `out` holds, each in the larger size that was run.
-
-    Returns
-    -------
-    pathlib.Path
-        The file.
-    """
+    """Write ``index.html`` over the experiments that `out` holds, each in the larger size that was run."""
     parts = []
     for paper in papers():
         experiments = of_paper(paper.name)
-        found = {one.name: kept for one in experiments if (kept := _found(out, one.name)) is not None}
-        if not found:
-            continue
-        records = {name: kept for name, (_, kept) in found.items()}
-        cards = []
-        for one in experiments:
-            if one.name in found:
-                folder, made = found[one.name]
-                pictures = [f"figures/fig{figure['figure']}.svg" for figure in made.figures]
-                seeds = f"{len(made.seeds)} seed{'s' if len(made.seeds) > 1 else ''}"
-                size = "calculated" if one.calculate else f"{'quick' if made.quick else 'full'} size, {seeds}"
-                cards.append({"experiment": one, "folder": folder, "pictures": pictures, "size": size})
+        found = [(one, *kept) for one in experiments if (kept := _found(out, one.name)) is not None]
+        records = {one.name: made for one, _, made in found}
         rows = comparison.rows(experiments, records)
-        parts.append(
-            {
-                "paper": paper,
-                "rows": rows,
-                "answer": answer([row for row in rows if not row.record.quick]),
-                "cards": cards,
-                "waiting": [one.name for one in experiments if one.name not in found],
-            }
-        )
+        judged = answer([row for row in rows if not row.record.quick])
+        waiting = [one.name for one in experiments if one.name not in records]
+        if found:
+            parts.append({"paper": paper, "rows": rows, "answer": judged, "found": found, "waiting": waiting})
     file = out / "index.html"
     targets.put(file, _template("index.html.j2").render(papers=parts))
     return file
@@ -190,7 +150,6 @@ def write_index(out: Path) -> Path:
 def _found(out: Path, name: str) -> tuple[str, Record] | None:
     """The folder of an experiment below `out`, and its record: the full size if both were run."""
     for folder in (name, f"{name}-quick"):
-        kept = record.read(out / folder / "record.json")
-        if kept is not None:
+        if (kept := record.read(out / folder / "record.json")) is not None:
             return folder, kept
     return None

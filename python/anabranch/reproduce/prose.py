@@ -25,7 +25,7 @@ from anabranch.base import bundle, units
 from anabranch.errors import AnabranchError
 from anabranch.reproduce import record
 from anabranch.reproduce.model import quantity
-from anabranch.reproduce.schema import nearest
+from anabranch.reproduce.schema import nearest, within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -65,7 +65,7 @@ FORMAT = re.compile(r"[ ,+]?\d{0,2}(\.\d{1,2})?[dfgeE%]?")
 """Formats of numbers: they cannot make a long text."""
 FUNCTIONS: Mapping[str, Callable[..., float]] = {
     "exp": math.exp,
-    "ceil": math.ceil,
+    "ceil": lambda value: math.ceil(value) if math.isfinite(value) else value,
     "min": min,
     "max": max,
     "abs": abs,
@@ -97,20 +97,14 @@ def formatted(value: object, form: str) -> str:
     >>> formatted(2.25, ".1f"), formatted(4.0, "")
     ('2.2', '4.00')
     """
-    _format(form)
+    if not FORMAT.fullmatch(form):
+        raise AnabranchError(f"{form!r} is no format of a number", hint="such as .2f, ,d or .3g")
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise AnabranchError(f"expected a number, not {str(value)[:40]}")
     try:
         return format(value, form) if form else units.digits(value)
     except ValueError as error:
         raise AnabranchError(f"{form!r} does not fit {value}: {error}") from error
-
-
-def _format(form: str, *, of: str = "") -> None:
-    if of in TEXTS:
-        raise AnabranchError("it is shown as it stands: expected no format")
-    if not FORMAT.fullmatch(form):
-        raise AnabranchError(f"{form!r} is no format of a number", hint="such as .2f, ,d or .3g")
 
 
 class NotRecorded(AnabranchError):  # noqa: N818 - a state, not a mistake
@@ -135,71 +129,79 @@ def syntax(text: str) -> None:
         raise AnabranchError(f"{wrong[0].strip()!r} is no reference", hint="{KIND:KEY}, or {= EXPRESSION}")
     for match in REFERENCE.finditer(text):
         kind, target, form = parts(match)
-        try:
+        with within(match[0]):
             _known(dict.fromkeys([*NUMBERS, *TEXTS, "interval", "="]), kind, "reference")
-            if kind in SHOWN:
-                _one(target)
-            if match[3] is not None:
-                _format(form, of=kind)
+            if kind in SHOWN and not QUANTITY.fullmatch(target):
+                raise AnabranchError("expected one number, with its unit if it has one")
+            if kind in TEXTS and match[3] is not None:
+                raise AnabranchError("it is shown as it stands: expected no format")
+            formatted(0, form)
             if kind == "=":
-                calls(parsed(target))
-        except AnabranchError as error:
-            raise AnabranchError(f"{match[0]}: {error.message}", hint=error.hint) from error
+                calls(target)
 
 
-def _one(text: str) -> None:
-    if not QUANTITY.fullmatch(text):
-        raise AnabranchError("expected one number, with its unit if it has one")
+def computed(text: str, value: Callable[[str, str], Any]) -> float:
+    """Compute arithmetic with references; nothing but what is written here is ever computed.
 
-
-def parsed(text: str) -> ast.expr:
-    """Read arithmetic.
-
-    Raises
-    ------
-    AnabranchError
-        If it is none.
-    """
-    if len(text) > EXPRESSION:
-        raise AnabranchError(f"expected at most {EXPRESSION} characters of arithmetic")
-    try:
-        return ast.parse(text, mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise AnabranchError(f"not arithmetic: {error}") from error
-
-
-def calls(node: ast.expr) -> list[tuple[str, str]]:
-    """The references in an expression: kind and what it refers to.
+    Parameters
+    ----------
+    text
+        The expression.
+    value
+        From kind and target of a reference to a number, or a list of numbers.
 
     Raises
     ------
     AnabranchError
-        If something in it is no arithmetic.
+        If it is no arithmetic.
 
     Examples
     --------
-    >>> calls(parsed('1 + max(claim("a"), 2)'))
-    [('claim', 'a')]
+    >>> computed('1 + max(claim("a"), 2)', lambda kind, target: 3.0)
+    4.0
     """
-    if isinstance(node, ast.Constant):
-        raise AnabranchError("a number alone is no arithmetic", hint="{setting:NUMBER}, or a reference")
-    found, nodes = [], [node]
-    while nodes:
-        match nodes.pop():
-            case ast.Constant(value) if type(value) in {int, float}:
-                pass
-            case ast.BinOp(left, of, right) if type(of) in OPERATORS:
-                nodes += [left, right]
-            case ast.UnaryOp(of, operand) if type(of) in OPERATORS:
-                nodes.append(operand)
+
+    def of(node: ast.expr) -> Any:  # noqa: ANN401 - a number or a list
+        match node:
+            case ast.Constant(number) if type(number) in {int, float}:
+                return number
+            case ast.BinOp(left, sign, right) if type(sign) in OPERATORS:
+                return OPERATORS[type(sign)](float(of(left)), float(of(right)))
+            case ast.UnaryOp(sign, operand) if type(sign) in OPERATORS:
+                return OPERATORS[type(sign)](float(of(operand)))
             case ast.Call(ast.Name(kind), [ast.Constant(str(target))], []) if kind in {*NUMBERS, "once"}:
                 if kind == "once" and not NUMBER.fullmatch(target):
                     raise AnabranchError(f"once: expected a number without a unit, not {target!r}")
-                found.append((kind, target))
+                return value(kind, target)
             case ast.Call(ast.Name(name), arguments, []) if name in FUNCTIONS:
-                nodes += arguments
-            case _:
-                raise AnabranchError("not arithmetic", hint=f"numbers, + - * /, references, and {', '.join(FUNCTIONS)}")
+                return FUNCTIONS[name](*map(of, arguments))
+        raise AnabranchError("not arithmetic", hint=f"numbers, + - * /, references, and {', '.join(FUNCTIONS)}")
+
+    if len(text) > EXPRESSION:
+        raise AnabranchError(f"expected at most {EXPRESSION} characters of arithmetic")
+    try:
+        tree = ast.parse(text, mode="eval").body
+        if isinstance(tree, ast.Constant):
+            raise AnabranchError("a number alone is no arithmetic", hint="{setting:NUMBER}, or a reference")
+        return float(of(tree))
+    except (SyntaxError, TypeError, ValueError, ArithmeticError, RecursionError, MemoryError) as error:
+        raise AnabranchError(f"not arithmetic: {error}") from error
+
+
+def calls(text: str) -> dict[tuple[str, str], Any]:
+    """The references in arithmetic, kind and target, with what stands for their values until they are known.
+
+    Examples
+    --------
+    >>> calls('1 + max(record("1/a:SCDP")) / claim("a")')
+    {('record', '1/a:SCDP'): [nan], ('claim', 'a'): nan}
+    """
+    found: dict[tuple[str, str], Any] = {}
+
+    def unknown(kind: str, target: str) -> Any:  # noqa: ANN401 - as above
+        return found.setdefault((kind, target), [math.nan] if kind == "record" and "@" not in target else math.nan)
+
+    computed(text, unknown)
     return found
 
 
@@ -228,7 +230,7 @@ COMMAND = re.compile(r"`anabranch run (\S[^`]*)`")
 def references(text: str) -> list[tuple[str, str]]:
     """The references in a text, those of its arithmetic included: kind and what each refers to."""
     found = [parts(match)[:2] for match in REFERENCE.finditer(text)]
-    return found + [one for kind, target in found if kind == "=" for one in calls(parsed(target))]
+    return found + [one for kind, target in found if kind == "=" for one in calls(target)]
 
 
 def once(text: str) -> list[str]:
@@ -261,6 +263,25 @@ def commands(text: str) -> list[list[str]]:
         raise AnabranchError(f"anabranch run: {error}") from error
 
 
+def _whole(text: str, of: Shared, depth: int = 0) -> str:
+    """A text with the notes and explanations that it includes."""
+    syntax(text)
+
+    def included(match: re.Match[str]) -> str:
+        kind, target, _ = parts(match)
+        if kind not in {"note", "explanation"}:
+            return match[0]
+        if depth == DEPTH:
+            raise AnabranchError(f"{match[0]} includes itself")
+        found = _known(getattr(of, kind), target, kind)
+        return _whole(found if kind == "note" else found.text, of, depth + 1)
+
+    whole = REFERENCE.sub(included, text)
+    if len(whole) > LENGTH:
+        raise AnabranchError(f"{text[:40]}...: expected at most {LENGTH} characters in all")
+    return whole
+
+
 @dataclass(slots=True)
 class Facts:
     """What references refer to.
@@ -287,46 +308,26 @@ class Facts:
         AnabranchError
             If one refers to nothing, or to what is not recorded and nothing stands in for it.
         """
-        left = LENGTH
+        with within(experiment.name):
+            return REFERENCE.sub(lambda match: self._shown(match, experiment, missing), _whole(text, experiment))
 
-        def filled(text: str, depth: int) -> str:
-            nonlocal left
-            left -= len(text)
-            if left < 0:
-                raise AnabranchError(f"{text[:40]}...: expected at most {LENGTH} characters in all")
-            syntax(text)
-
-            def shown(match: re.Match[str]) -> str:
-                kind, target, form = parts(match)
-                if kind in {"note", "explanation"}:
-                    if depth == DEPTH:
-                        raise AnabranchError(f"{match[0]} includes itself")
-                    found = _known(getattr(experiment, kind), target, kind)
-                    return filled(found if kind == "note" else found.text, depth + 1)
-                try:
-                    return self._shown(kind, target, form, experiment)
-                except AnabranchError as error:
-                    if missing is not None and isinstance(error, NotRecorded):
-                        return missing
-                    raise type(error)(f"{match[0]}: {error.message}", hint=error.hint) from error
-
-            return REFERENCE.sub(shown, text)
-
-        try:
-            return filled(text, 0)
-        except AnabranchError as error:
-            raise type(error)(f"{experiment.name}: {error.message}", hint=error.hint) from error
-
-    def _shown(self, kind: str, target: str, form: str, experiment: Experiment) -> str:
+    def _shown(self, match: re.Match[str], experiment: Experiment, missing: str | None) -> str:
+        kind, target, form = parts(match)
         if kind in SHOWN:
             return target
-        if kind == "=":
-            return formatted(self._evaluate(target, experiment), form)
-        value = self._find(kind, target, experiment)
-        if kind == "interval":
-            return " to ".join(formatted(value(end), form) for end in ("low", "high"))
-        found = value()
-        return quantity(found) if kind == "scenario" and not form else formatted(found, form)
+        try:
+            with within(match[0]):
+                if kind == "=":
+                    return formatted(self._evaluate(target, experiment), form)
+                value = self._find(kind, target, experiment)
+                if kind == "interval":
+                    return " to ".join(formatted(value(end), form) for end in ("low", "high"))
+                found = value()
+                return quantity(found) if kind == "scenario" and not form else formatted(found, form)
+        except NotRecorded:
+            if missing is None:
+                raise
+            return missing
 
     def record(self, name: str) -> Record:
         """The record of an experiment."""
@@ -386,30 +387,11 @@ class Facts:
         return _known(dict(zip(map(str, points["x"]), values, strict=True)), x, "point", NotRecorded) if x else values
 
     def _evaluate(self, text: str, experiment: Experiment) -> float:
-        tree = parsed(text)
-        found = {(kind, target): self._find(kind, target, experiment) for kind, target in calls(tree)}
+        found = {one: self._find(*one, experiment) for one in calls(text)}
         for (kind, target), of in found.items():
             if kind == "scenario" and isinstance(said := of(), str):
                 raise AnabranchError(f"not arithmetic: {target} is {said!r}")
-
-        def value(node: ast.AST) -> Any:  # noqa: ANN401 - a number or a list
-            match node:
-                case ast.Constant(constant):
-                    return constant
-                case ast.BinOp(left, of, right):
-                    return OPERATORS[type(of)](float(value(left)), float(value(right)))
-                case ast.UnaryOp(of, operand):
-                    return OPERATORS[type(of)](float(value(operand)))
-                case ast.Call(ast.Name(kind), [ast.Constant(str(target))]):
-                    return found[kind, target]()
-                case ast.Call(ast.Name(name), arguments):
-                    return FUNCTIONS[name](*map(value, arguments))
-            raise AnabranchError("not arithmetic")
-
-        try:
-            return float(value(tree))
-        except (TypeError, ValueError, ArithmeticError, RecursionError) as error:
-            raise AnabranchError(f"not arithmetic: {error}") from error
+        return computed(text, lambda kind, target: found[kind, target]())
 
 
 def _known(of: Mapping[str, Any], name: str, what: str, error: type[AnabranchError] = AnabranchError) -> Any:  # noqa: ANN401 - what the mapping holds

@@ -12,11 +12,10 @@ import tomllib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from anabranch.base import core, targets
 from anabranch.errors import AnabranchError
 from anabranch.reproduce.claims import Measured, measure
+from anabranch.showing.curves import evenly
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -77,19 +76,7 @@ class Record:
 def fingerprint(experiment: Experiment, text: str, *, quick: bool) -> str:
     """Hash of what a scenario says (not of how it is written), and of the quick settings if they apply.
 
-    Parameters
-    ----------
-    experiment
-        The experiment.
-    text
-        Its scenario; empty for a calculation.
-    quick
-        Whether the quick settings apply.
-
-    Returns
-    -------
-    str
-        16 hexadecimal digits.
+    The scenario's text is empty for a calculation; the hash has 16 hexadecimal digits.
     """
     content = {key: value for key, value in tomllib.loads(text).items() if key not in {"name", "description"}}
     data = {"scenario": content, "quick": list(experiment.quick) if quick else []}
@@ -117,15 +104,11 @@ def _panel(panel: Panel) -> dict[str, Any]:
     series = {}
     for one in panel.series:
         rows = panel.data.filter(panel.data["series"] == one.label)
-        columns = {
-            name: rows[name].to_list() for name in ("x", "y", "low", "high") if rows[name].null_count() < rows.height
-        }
+        known = [name for name in ("x", "y", "low", "high") if rows[name].null_count() < rows.height]
         if panel.kind in {"curves", "steps"} and rows.height > POINTS:
-            places = np.unique(np.linspace(0, rows.height - 1, POINTS).round().astype(int))
-            columns = {name: [values[place] for place in places] for name, values in columns.items()}
+            rows = rows[evenly(rows.height, POINTS)]
         series[one.label] = {
-            name: [value if isinstance(value, str) else _short(value, 4) for value in values]
-            for name, values in columns.items()
+            name: [value if isinstance(value, str) else _short(value, 4) for value in rows[name]] for name in known
         }
     return {"panel": panel.key, "series": series}
 

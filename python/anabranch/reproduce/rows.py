@@ -76,18 +76,15 @@ def function(name: str) -> Callable[..., Any]:
         If there is none.
     """
     module, _, of = name.rpartition(".")
-    try:
-        found = importlib.import_module(f"{REDUCTIONS}.{module}") if re.fullmatch(r"[a-z_]+", module) else None
-    except ModuleNotFoundError:
-        found = None
-    known = (
-        [key for key, value in vars(found).items() if getattr(value, "__module__", "") == found.__name__]
-        if found
-        else []
-    )
+    known: dict[str, Callable[..., Any]] = {}
+    if re.fullmatch(r"[a-z_]+", module):
+        with suppress(ModuleNotFoundError):
+            found = importlib.import_module(f"{REDUCTIONS}.{module}")
+            own = (one for one in vars(found).items() if getattr(one[1], "__module__", "") == found.__name__)
+            known = dict(own)
     if of not in known:
-        raise AnabranchError(f"{name}: {REDUCTIONS} has no such function", hint=nearest(of, known) if found else None)
-    return getattr(found, of)  # type: ignore[no-any-return]
+        raise AnabranchError(f"{name}: {REDUCTIONS} has no such function", hint=nearest(of, known) if known else None)
+    return known[of]
 
 
 def by_seed(frame: pl.DataFrame, value: pl.Expr) -> dict[int, float]:
@@ -99,8 +96,7 @@ def by_seed(frame: pl.DataFrame, value: pl.Expr) -> dict[int, float]:
     >>> by_seed(frame, pl.col("x").mean())
     {1: 2.0, 2: 5.0}
     """
-    rows = frame.group_by("seed").agg(value.cast(pl.Float64).alias("value")).drop_nulls().sort("seed")
-    return dict(zip(rows["seed"].to_list(), rows["value"].to_list(), strict=True))
+    return dict(frame.group_by("seed").agg(value.cast(pl.Float64).alias("value")).drop_nulls().sort("seed").rows())
 
 
 COMPARED: Mapping[str, Callable[[float, float], float]] = {
@@ -136,16 +132,12 @@ class Source:
         return self.made[name]
 
     def _table(self, name: str) -> pl.DataFrame:
-        known: Mapping[str, pl.DataFrame] = getattr(self.results, "tables", {})
-        if name in known:
-            return known[name]
-        if name in TABLES:
-            table: pl.DataFrame = getattr(self.results, name)
-            return table
-        raise AnabranchError(
-            f"{self.experiment.name}: no rows are called {name!r}",
-            hint=nearest(name, [*self.experiment.rows, *TABLES, *known]),
-        )
+        calculated: Mapping[str, pl.DataFrame] = getattr(self.results, "tables", {})
+        if name not in {*calculated, *TABLES}:
+            known = [*self.experiment.rows, *TABLES, *calculated]
+            raise AnabranchError(f"{self.experiment.name}: no rows are called {name!r}", hint=nearest(name, known))
+        table: pl.DataFrame = calculated[name] if name in calculated else getattr(self.results, name)
+        return table
 
     def _define(self, rows: Rows) -> pl.DataFrame:
         frame = function(rows.from_)(self, **rows.with_) if "." in rows.from_ else self.rows(rows.from_)
@@ -154,11 +146,11 @@ class Source:
         for column, labels in rows.names.items():
             frame = frame.with_columns(_named(self._labels(column, labels)).alias(column))
         frame = frame.filter(where(rows.filter, rows.condition))
-        if not rows.by:
-            return frame
-        values = [expression(text).alias(column) for column, text in rows.values.items()]
-        by = [column for column in rows.by if column in frame.columns or not self._fixed(column, frame)]
-        return frame.group_by(by, maintain_order=True).agg(values)
+        if rows.by:
+            values = [expression(text).alias(column) for column, text in rows.values.items()]
+            by = [column for column in rows.by if column in frame.columns or not self._fixed(column, frame)]
+            frame = frame.group_by(by, maintain_order=True).agg(values)
+        return frame.sort(rows.sort, maintain_order=True) if rows.sort else frame
 
     def _fixed(self, column: str, frame: pl.DataFrame) -> bool:
         """Whether a column that rows lack is a key of the scenario that it does not sweep: the same in all of them."""
@@ -180,16 +172,13 @@ class Source:
     def measure(self, claim: Claim) -> dict[int, float]:
         """A claim's number: seed to value; empty where the experiment did not measure it."""
         with located(f"{self.experiment.name}: claim {claim.key}"):
-            return self._measure(claim)
-
-    def _measure(self, claim: Claim) -> dict[int, float]:
-        if claim.function:
-            found: dict[int, float] = function(claim.function)(self, **claim.with_)
-            return found
-        frame, value = self.rows(claim.rows).filter(where(claim.filter, claim.condition)), expression(claim.value)
-        if not claim.compare:
-            return by_seed(frame, value)
-        above, below = (by_seed(frame.filter(where(of)), value) for of in (claim.above, claim.below))
+            if claim.function:
+                found: dict[int, float] = function(claim.function)(self, **claim.with_)
+                return found
+            frame, value = self.rows(claim.rows).filter(where(claim.filter, claim.condition)), expression(claim.value)
+            if not claim.compare:
+                return by_seed(frame, value)
+            above, below = (by_seed(frame.filter(where(of)), value) for of in (claim.above, claim.below))
         both = [seed for seed in above if seed in below and (below[seed] or claim.compare == "difference")]
         return {seed: COMPARED[claim.compare](above[seed], below[seed]) for seed in both}
 

@@ -13,23 +13,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
+import polars as pl
+
 from anabranch import codec
 from anabranch.base import bundle
 from anabranch.errors import AnabranchError
 from anabranch.reproduce import record
-from anabranch.reproduce.calculated import Calculated
 from anabranch.reproduce.drawing import draw
 from anabranch.reproduce.rows import Source, function
-from anabranch.results.manifest import EMPTY
+from anabranch.results.manifest import EMPTY, Manifest
+from anabranch.results.tables import Tables
 from anabranch.running import outputs
 from anabranch.running import plan as planning
 from anabranch.running.run import run as run_scenario
 from anabranch.showing import figures
+from anabranch.version import __version__
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from anabranch.reproduce.model import Experiment
     from anabranch.reproduce.record import Record
-    from anabranch.results.tables import Tables
     from anabranch.running.options import Options, Progress
     from anabranch.showing.figures import Figure
 
@@ -40,20 +44,12 @@ UNFINISHED = (*EMPTY, "wall_limit")
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """An experiment in one size.
+    """An experiment in one size: its runs, and the folder for all that comes of it.
 
     Attributes
     ----------
-    experiment
-        What to reproduce.
-    quick
-        The quick size.
     seeds
         Number of seeds; None: the scenario's.
-    folder
-        Where everything is written.
-    plan
-        Its runs.
     overrides
         Settings that replace those of the scenario.
     decode_table
@@ -80,9 +76,23 @@ class Job:
 
     def command(self) -> list[str]:
         """The command that makes the results."""
+        size = ["--quick"] if self.quick else []
         seeds = [] if self.seeds is None else ["--seeds", str(self.seeds)]
         table = [] if self.decode_table is None else ["--decode-table", self.decode_table]
-        return ["anabranch", "reproduce", self.experiment.name, *(["--quick"] if self.quick else []), *seeds, *table]
+        return ["anabranch", "reproduce", self.experiment.name, *size, *seeds, *table]
+
+
+class Calculated(Tables):
+    """Tables that a calculation gives, by name, in place of the results of runs, with the command that makes them.
+
+    Their seed is 0.
+    """
+
+    def __init__(self, command: Sequence[str], tables: Mapping[str, pl.DataFrame]) -> None:
+        self.folder = Path()
+        self.keys = ()
+        self.manifest = Manifest(__version__, tuple(command), "", "", (), {}, ())
+        self.tables = {name: table.with_columns(pl.lit(0).alias("seed")) for name, table in tables.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,23 +105,8 @@ class Outcome:
     record: Record
 
 
-def _overrides(experiment: Experiment, *, quick: bool, decode_table: str | None) -> tuple[str, ...]:
-    size = experiment.quick if quick else ()
-    if decode_table is None:
-        return size
-    # The core looks files up beside the scenario.
-    beside = bundle.find(experiment.file).parent
-    table = decode_table if decode_table in codec.TABLES else os.path.relpath(decode_table, beside)
-    return (*size, f"transport.scdp.decode_table={json.dumps(table)}")
-
-
 def prepare(
-    experiment: Experiment,
-    out: Path,
-    *,
-    quick: bool = False,
-    seeds: int | None = None,
-    decode_table: str | None = None,
+    experiment: Experiment, out: Path, *, quick: bool = False, seeds: int | None = None, decode_table: str | None = None
 ) -> Job:
     """Plan an experiment, which writes into a folder of `out`; the rest as of `Job`.
 
@@ -124,8 +119,12 @@ def prepare(
     folder = out / experiment.paper / (experiment.name.partition("/")[2] + ("-quick" if quick else ""))
     if experiment.calculate:
         return Job(experiment, quick, None, folder, planning.Plan((), ()))
-    overrides = _overrides(experiment, quick=quick, decode_table=decode_table)
-    plan = planning.plan(bundle.find(experiment.file), overrides, seeds=seeds)
+    file, overrides = bundle.find(experiment.file), experiment.quick if quick else ()
+    if decode_table is not None:
+        # The core looks files up beside the scenario.
+        table = decode_table if decode_table in codec.TABLES else os.path.relpath(decode_table, file.parent)
+        overrides += (f"transport.scdp.decode_table={json.dumps(table)}",)
+    plan = planning.plan(file, overrides, seeds=seeds)
     return Job(experiment, quick, seeds, folder, plan, overrides, decode_table)
 
 
@@ -161,16 +160,8 @@ def own_decoder(experiment: Experiment) -> str | None:
 def run(job: Job, *, fresh: bool = False, progress: Progress | None = None, **options: Unpack[Options]) -> Tables:
     """Run what is missing; the runs that are there, by the hash of all they depend on, are kept.
 
-    Parameters
-    ----------
-    job
-        What to run; it says which seeds, and where the results go.
-    fresh
-        Run everything again.
-    progress
-        As of `anabranch.run`.
-    **options
-        How the runs are made, as of `anabranch.run`.
+    The job says which seeds, and where the results go. `fresh` runs everything again. How the runs are made is said as
+    to `anabranch.run`.
     """
     if job.experiment.calculate:
         return Calculated(job.command(), function(job.experiment.calculate)())

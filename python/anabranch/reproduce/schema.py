@@ -11,13 +11,14 @@ import difflib
 import tomllib
 import types
 from collections.abc import Mapping
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from anabranch.errors import AnabranchError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 NAMES: Mapping[object, str] = {str: "text", float: "a number", int: "a whole number", bool: "true or false"}
@@ -42,6 +43,15 @@ def nearest(name: str, known: Iterable[str]) -> str:
     known = list(known)
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
     return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known) or 'none'}"
+
+
+@contextmanager
+def within(at: str) -> Iterator[None]:
+    """Say where that is in which something is wrong."""
+    try:
+        yield
+    except AnabranchError as error:
+        raise type(error)(f"{at}: {error.message}", hint=error.hint) from error
 
 
 def parse(kind: Any, value: object, at: str) -> Any:  # noqa: ANN401 - as asked
@@ -89,10 +99,8 @@ def _either(kinds: tuple[Any, ...], value: object, at: str) -> Any:  # noqa: ANN
     if tables and isinstance(value, dict):
         return parse(tables[0], value, at)
     for kind in kinds:
-        try:
+        with suppress(AnabranchError):
             return parse(kind, value, at)
-        except AnabranchError:
-            continue
     raise AnabranchError(f"{at}: expected {' or '.join(map(_said, kinds))}, not {value!r}")
 
 

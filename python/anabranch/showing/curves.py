@@ -50,6 +50,11 @@ def thinned(n: int, points: int = POINTS) -> np.ndarray:
     return np.unique(np.concatenate([even, tail]).round().astype(int))
 
 
+def evenly(n: int, points: int) -> np.ndarray:
+    """Choose `points` places of a sorted array of `n` values, as far apart as can be; first and last always."""
+    return np.linspace(0, n - 1, points).round().astype(int)
+
+
 def ranks(values: np.ndarray, *, points: int = POINTS) -> tuple[np.ndarray, np.ndarray]:
     """Values from least to greatest against their rank, as a share of the number of values; thinned evenly.
 
@@ -60,7 +65,7 @@ def ranks(values: np.ndarray, *, points: int = POINTS) -> tuple[np.ndarray, np.n
     """
     ordered = np.sort(values)
     n = ordered.size
-    places = np.unique(np.linspace(0, n - 1, min(n, points)).round().astype(int))
+    places = evenly(n, min(n, points))
     return (places + 0.5) / max(n, 1), ordered[places]
 
 

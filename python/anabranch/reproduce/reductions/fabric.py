@@ -1,4 +1,4 @@
-"""What ports, servers and single links carry."""
+"""What servers and single links carry."""
 
 from __future__ import annotations
 
@@ -8,26 +8,9 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from anabranch.reproduce.rows import Source
-
-
-def core_ports(source: Source) -> pl.DataFrame:
-    """What each port of each core switch received.
-
-    Returns
-    -------
-    polars.DataFrame
-        The rows of the links towards core switches, in the order of switches, and ``switch`` and ``port``: numbers from
-        0, ports in the order of the links.
-    """
-    towards = source.results.links.filter(pl.col("dst_level") == "core")
-    return towards.with_columns(
-        # `core12` is switch 12.
-        pl.col("dst").str.extract(r"(\d+)$").cast(pl.Int64).alias("switch"),
-        pl.col("link").rank("ordinal").over("run", "dst").cast(pl.Int64).sub(1).alias("port"),
-    ).sort("run", "switch", "port")
 
 
 def applications(source: Source) -> pl.DataFrame:
@@ -38,15 +21,9 @@ def applications(source: Source) -> pl.DataFrame:
     polars.DataFrame
         ``run``, ``seed``, ``server``, ``applications`` and ``role``: ``sending`` or ``receiving``.
     """
-    flows = source.rows("flows-of-workload")
-    servers = _each(flows, {"server": range(len(_pods(source)))})
+    flows, servers = source.rows("flows-of-workload"), range(len(_pods(source)))
     return pl.concat(
-        servers.join(
-            flows.group_by("run", pl.col(column).cast(pl.Int64).alias("server")).agg(pl.len().alias("applications")),
-            on=["run", "server"],
-            how="left",
-            maintain_order="left",
-        ).with_columns(pl.col("applications").fill_null(0), pl.lit(role).alias("role"))
+        _counted(flows, "applications", server=(pl.col(column), servers)).with_columns(pl.lit(role).alias("role"))
         for role, column in (("sending", "src_host"), ("receiving", "dst_host"))
     )
 
@@ -60,12 +37,8 @@ def matrix(source: Source) -> pl.DataFrame:
         ``run``, ``seed``, ``server``, ``pod`` and ``flows``.
     """
     flows, pods = source.rows("flows-of-workload"), _pods(source)
-    cells = _each(flows, {"server": range(len(pods)), "pod": sorted(set(pods))})
     pod = pl.col("src_host").cast(pl.Int64).replace_strict(range(len(pods)), pods, return_dtype=pl.Int64)
-    counts = flows.group_by("run", pod.alias("pod"), pl.col("dst_host").cast(pl.Int64).alias("server"))
-    return cells.join(
-        counts.agg(pl.len().alias("flows")), on=["run", "server", "pod"], how="left", maintain_order="left"
-    ).with_columns(pl.col("flows").fill_null(0))
+    return _counted(flows, "flows", server=(pl.col("dst_host"), range(len(pods))), pod=(pod, sorted(set(pods))))
 
 
 def _pods(source: Source) -> list[int]:
@@ -73,12 +46,15 @@ def _pods(source: Source) -> list[int]:
     return [node.pod or 0 for node in source.results.fabric.nodes if node.level == "host"]
 
 
-def _each(flows: pl.DataFrame, values: Mapping[str, Sequence[int]]) -> pl.DataFrame:
-    """A row for each run and combination of values, so that a count of nothing is a zero."""
-    rows = flows.select("run", "seed").unique(maintain_order=True)
-    for name, numbers in values.items():
-        rows = rows.join(pl.DataFrame({name: pl.Series(numbers, dtype=pl.Int64)}), how="cross")
-    return rows
+def _counted(flows: pl.DataFrame, name: str, **by: tuple[pl.Expr, Sequence[int]]) -> pl.DataFrame:
+    """How many flows each run has for each combination of these values, so that a count of nothing is a zero."""
+    cells = flows.select("run", "seed").unique(maintain_order=True)
+    for column, (_, values) in by.items():
+        cells = cells.join(pl.DataFrame({column: pl.Series(values, dtype=pl.Int64)}), how="cross")
+    keys = (of.cast(pl.Int64).alias(column) for column, (of, _) in by.items())
+    counts = flows.group_by("run", *keys).agg(pl.len().alias(name))
+    made = cells.join(counts, on=["run", *by], how="left", maintain_order="left")
+    return made.with_columns(pl.col(name).fill_null(0))
 
 
 def behind(source: Source) -> pl.DataFrame:

@@ -46,8 +46,3 @@ def steps(source: Source, *, rows: str, last: Sequence[float]) -> pl.DataFrame:
     both = both.filter(pl.col("time_ns").max().over("policy") >= begin).with_columns(inside.alias("time_ns"))
     # A picosecond apart, so that a time has one value.
     return both.with_columns(pl.col("time_ns") + 1e-3 * pl.col("begins")).sort("policy", "time_ns")
-
-
-def in_time(source: Source, *, rows: str, time: str) -> pl.DataFrame:
-    """Rows of a part of the day, in the order of time, which is that of bars."""
-    return source.rows(rows).drop_nulls("part").sort(time, maintain_order=True)

@@ -58,9 +58,3 @@ def beside(source: Source, *, rows: str) -> pl.DataFrame:
     """The background flows of the runs that made some rows."""
     runs = source.rows(rows)["run"].unique()
     return source.results.flows.filter(pl.col("workload") == "background", pl.col("run").is_in(runs.implode()))
-
-
-def so_far(source: Source, *, rows: str) -> pl.DataFrame:
-    """Mean goodput of the background flows of a run, in Gbps, from the start until each sample: column ``so_far``."""
-    each = source.rows(rows).sort("run", "time_ns")
-    return each.with_columns((pl.col("gbps").cum_sum() / pl.col("gbps").cum_count()).over("run").alias("so_far"))

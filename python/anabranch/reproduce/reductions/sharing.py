@@ -51,16 +51,3 @@ def outcast(source: Source, *, samples: str, groups: Mapping[str, str]) -> pl.Da
     order = [*groups.values(), "both groups"]
     place = pl.col("group").replace_strict(order, range(len(order)), return_dtype=pl.Int64)
     return pl.concat([each, total]).sort("run", place)
-
-
-def fairness(source: Source, *, rows: str) -> pl.DataFrame:
-    """Jain's index of the flows' goodputs at each sample while all of them send: ``jain``."""
-    samples = source.rows(rows).filter(pl.col("value") > 0)
-    ends = samples.group_by("run", "id").agg(pl.col("time_ns").min().alias("from"), pl.col("time_ns").max().alias("to"))
-    # The samples in which the last flow starts and in which the first one ends hold only a part of them.
-    window = ends.group_by("run").agg(pl.col("from").max(), pl.col("to").min(), pl.len().alias("flows"))
-    inside = (pl.col("time_ns") > pl.col("from")) & (pl.col("time_ns") < pl.col("to"))
-    value = pl.col("value")
-    jain = value.sum().pow(2) / (pl.col("flows").first() * value.pow(2).sum())
-    each = samples.join(window, on="run").filter(inside)
-    return each.group_by("seed", "transport", "time_ns").agg(jain.alias("jain"))
