@@ -19,7 +19,8 @@ impl DropTail {
 }
 
 impl Discipline for DropTail {
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "each hop of each packet")]
     fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Enqueued {
         if !self.limit.admits(self.waiting.packets, self.waiting.bytes, hots[id as usize].size) {
             return Enqueued::rejected(id);
@@ -28,7 +29,8 @@ impl Discipline for DropTail {
         Enqueued::QUEUED
     }
 
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "each hop of each packet")]
     fn dequeue(&mut self, hots: &[Hot]) -> PacketId {
         self.waiting.pop(hots)
     }

@@ -20,7 +20,8 @@ impl Ecn {
 }
 
 impl Discipline for Ecn {
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "each hop of each packet")]
     fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Enqueued {
         let full = self.threshold.reached(self.queue.packets(), self.queue.bytes());
         let mut outcome = self.queue.enqueue(hots, id);

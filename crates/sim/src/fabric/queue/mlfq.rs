@@ -87,7 +87,8 @@ impl Mlfq {
 }
 
 impl Discipline for Mlfq {
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "each hop of each packet")]
     fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Enqueued {
         let hot = hots[id as usize];
         if self.parameters.trim && hot.in_header_band() {
@@ -109,7 +110,8 @@ impl Discipline for Mlfq {
         outcome
     }
 
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "each hop of each packet")]
     fn dequeue(&mut self, hots: &[Hot]) -> PacketId {
         if self.schedule.header_next(!self.headers.is_empty(), !self.data.is_empty()) {
             self.headers.pop(hots)

@@ -38,7 +38,8 @@ macro_rules! waiting_in {
 macro_rules! delegate {
     ($inner:ident: $($method:ident),+) => { $(delegate!(@ $inner $method);)+ };
     (@ $inner:ident dequeue) => {
-        #[inline]
+        #[inline(always)]
+        #[expect(clippy::inline_always, reason = "each hop of each packet")]
         fn dequeue(&mut self, hots: &[Hot]) -> PacketId {
             self.$inner.dequeue(hots)
         }

@@ -29,7 +29,8 @@ impl Default for Nic {
 }
 
 impl Discipline for Nic {
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "each hop of each packet")]
     fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Enqueued {
         let hot = &hots[id as usize];
         let band = if hot.in_header_band() { 0 } else { 1 + usize::from(hot.priority()).min(BANDS - 2) };
@@ -37,7 +38,8 @@ impl Discipline for Nic {
         Enqueued::QUEUED
     }
 
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "each hop of each packet")]
     fn dequeue(&mut self, hots: &[Hot]) -> PacketId {
         self.waiting.pop(hots)
     }
