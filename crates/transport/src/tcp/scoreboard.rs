@@ -36,7 +36,7 @@ pub(super) struct Position {
 
 /// What `NextSeg()` chose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Next {
+pub(super) enum Next {
     /// Retransmit `0..1`.
     Old(u64, u64),
     /// Send new data, if there is any.
@@ -107,33 +107,8 @@ impl Scoreboard {
         self.rescue_rxt = first_end;
     }
 
-    /// Whether a new segment, if there were one, would be sent next.
-    pub(super) fn wants_new_data(&self, una: u64, max: u64, mss: u64) -> bool {
-        self.next_segment(una, max, mss, true) == Some(Next::New)
-    }
-
-    /// The segment that is sent next, which leaves. `new_end`: where one would end that continues what was sent, before `max`, if
-    /// there is some that may be sent; `data`: bytes of the stream that were sent, without the FIN. `recovery_point`: see rule 4.
-    pub(super) fn take_segment(
-        &mut self,
-        una: u64,
-        max: u64,
-        mss: u64,
-        new_end: Option<u64>,
-        data: u64,
-        recovery_point: u64,
-    ) -> Option<(u64, u64)> {
-        let (seq, end) = match self.next_segment(una, max, mss, new_end.is_some())? {
-            Next::Old(seq, end) => (seq, end),
-            Next::New => (max, new_end?),
-            Next::Rescue(from) => (data.saturating_sub(mss).max(from), max),
-        };
-        self.sent(seq, end, seq < max, recovery_point);
-        Some((seq, end))
-    }
-
     /// `NextSeg()`, §4. `new_data`: whether new data may be sent.
-    fn next_segment(&self, una: u64, max: u64, mss: u64, new_data: bool) -> Option<Next> {
+    pub(super) fn next_segment(&self, una: u64, max: u64, mss: u64, new_data: bool) -> Option<Next> {
         let (start, end) = self.sacked.gap_from(self.high_rxt.max(una));
         // Rule 1: the first hole beyond HighRxt that is lost and has something SACKed above.
         if let Some(end) = end
@@ -154,7 +129,7 @@ impl Scoreboard {
     }
 
     /// A segment chosen by [`next_segment`](Self::next_segment) left. `recovery_point`: see rule 4.
-    fn sent(&mut self, start: u64, end: u64, retransmission: bool, recovery_point: u64) {
+    pub(super) fn sent(&mut self, start: u64, end: u64, retransmission: bool, recovery_point: u64) {
         self.pipe += end - start;
         if !retransmission {
             return;

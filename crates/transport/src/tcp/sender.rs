@@ -26,7 +26,7 @@ mod window;
 
 use ecn::{Ecn, Marking};
 use pacing::Pacing;
-use recovery::{Recovery, Verdict};
+use recovery::{Meaning, Recovery};
 use samples::Samples;
 use space::News;
 use stream::{Departure, Stream};
@@ -145,8 +145,8 @@ impl Sender {
             self.on_echo(flow);
         }
         let change = match self.recovery.on_duplicate_ack(segment, self.stream.space()) {
-            Verdict::Change(change) => change,
-            Verdict::Loss { newly_sacked } => {
+            Meaning::NoLoss(change) => change,
+            Meaning::Loss { newly_sacked } => {
                 let (space, first) = (self.stream.space(), self.stream.first_segment(self.window.segment_bytes()));
                 self.window.on_loss(self.recovery.take_flight(space), flow);
                 self.ecn.on_reduced(space.max());

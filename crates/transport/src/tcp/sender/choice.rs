@@ -22,13 +22,10 @@ pub(super) fn take_next(
     }
 }
 
-/// RFC 6675 §5 step C: as long as the pipe leaves room for a segment.
+/// The segment that the scoreboard chooses.
 fn take_by_sack(stream: &mut Stream, recovery: &mut Recovery, window: &CongestionWindow) -> Option<(u64, u64)> {
-    if !recovery.pipe_has_room(window.size()) {
-        return None;
-    }
     let new_end = stream.new_segment(window.segment_bytes());
-    let next = recovery.next_by_sack(stream.space(), new_end, stream.sent())?;
+    let next = recovery.take_by_sack(stream.space(), window.size(), new_end, stream.sent())?;
     // After a timeout SND.NXT may lie behind: recovery sends from the top.
     stream.go_on_at_top();
     Some(next)

@@ -42,14 +42,13 @@ pub(super) struct Recovery {
     mss: u64,
 }
 
-/// What an ACK of nothing new leads to.
+/// What an ACK of nothing new means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
-    Change(Change),
-    /// It tells of a loss: recovery is to [begin](Recovery::begin).
-    Loss {
-        newly_sacked: u64,
-    },
+pub(super) enum Meaning {
+    /// No loss that is not being repaired already.
+    NoLoss(Change),
+    /// A loss: recovery is to [begin](Recovery::begin).
+    Loss { newly_sacked: u64 },
 }
 
 /// What an ACK of new data leads to.
@@ -136,22 +135,22 @@ impl Recovery {
     }
 
     /// An ACK of nothing new.
-    pub(super) fn on_duplicate_ack(&mut self, segment: &Segment, space: &SendSpace) -> Verdict {
+    pub(super) fn on_duplicate_ack(&mut self, segment: &Segment, space: &SendSpace) -> Meaning {
         match (&mut self.mode, &mut self.board) {
-            (Mode::Fast(fast), _) => Verdict::Change(fast.on_duplicate(space.in_flight(), self.repeats_first)),
-            (Mode::Sack(sack), Some(board)) => Verdict::Change(sack.on_duplicate(segment, board, space)),
+            (Mode::Fast(fast), _) => Meaning::NoLoss(fast.on_duplicate(space.in_flight(), self.repeats_first)),
+            (Mode::Sack(sack), Some(board)) => Meaning::NoLoss(sack.on_duplicate(segment, board, space)),
             _ => self.on_duplicate_ack_in_open(segment, space.una()),
         }
     }
 
-    fn on_duplicate_ack_in_open(&mut self, segment: &Segment, una: u64) -> Verdict {
+    fn on_duplicate_ack_in_open(&mut self, segment: &Segment, una: u64) -> Meaning {
         let before = self.sacked();
         let news = self.update_board(segment, una);
         let lost = self.board.as_mut().is_some_and(|board| board.assess_losses(self.mss) > una);
         if self.duplicates.tell_of_loss(news, lost, una) {
-            Verdict::Loss { newly_sacked: self.sacked() - before }
+            Meaning::Loss { newly_sacked: self.sacked() - before }
         } else {
-            Verdict::Change(Change::Nothing)
+            Meaning::NoLoss(Change::Nothing)
         }
     }
 
@@ -223,16 +222,20 @@ impl Recovery {
         self.duplicates.on_sent(len);
     }
 
-    /// RFC 6675 §5 step C: whether the pipe leaves room for a segment in a window of `cwnd` bytes.
-    pub(super) fn pipe_has_room(&self, cwnd: u64) -> bool {
-        self.board.as_ref().is_some_and(|board| board.pipe() + self.mss <= cwnd)
-    }
-
-    /// The segment that the scoreboard chooses, which leaves. `new_end`: where new data would end, if there is some that may be
-    /// sent; `data`: bytes of the stream that were sent, without the FIN.
-    pub(super) fn next_by_sack(&mut self, space: &SendSpace, new_end: Option<u64>, data: u64) -> Option<(u64, u64)> {
-        let board = self.board.as_mut()?;
-        board.take_segment(space.una(), space.max(), self.mss, new_end, data, self.duplicates.recover())
+    /// The segment that the scoreboard chooses, which leaves, if there is room in a window of `cwnd` bytes. `new_end`: where new data
+    /// would end, if there is some that may be sent; `data`: bytes of the stream that were sent, without the FIN.
+    pub(super) fn take_by_sack(
+        &mut self,
+        space: &SendSpace,
+        cwnd: u64,
+        new_end: Option<u64>,
+        data: u64,
+    ) -> Option<(u64, u64)> {
+        let (Mode::Sack(sack), Some(board)) = (&self.mode, &mut self.board) else { return None };
+        if !sack.has_room(board, cwnd) {
+            return None;
+        }
+        sack.take_segment(board, space, new_end, data)
     }
 
     /// Whether a full segment of new data, if there were one, could leave now with a window of `cwnd` bytes.
@@ -240,9 +243,8 @@ impl Recovery {
         if self.repeats_first {
             return false;
         }
-        if self.goes_by_sack() {
-            let wants_new = |board: &Scoreboard| board.wants_new_data(space.una(), space.max(), self.mss);
-            return self.pipe_has_room(cwnd) && self.board.as_deref().is_some_and(wants_new);
+        if let (Mode::Sack(sack), Some(board)) = (&self.mode, &self.board) {
+            return sack.has_room(board, cwnd) && sack.wants_new_data(board, space);
         }
         let position = self.position(space);
         // After a timeout what was sent before comes first.

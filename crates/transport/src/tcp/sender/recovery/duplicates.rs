@@ -74,10 +74,6 @@ impl Duplicates {
         self.recover = max;
     }
 
-    pub(super) fn recover(&self) -> u64 {
-        self.recover
-    }
-
     /// Bytes that they stand for, a segment each.
     pub(super) fn bytes(&self) -> u64 {
         u64::from(self.count) * self.mss

@@ -5,7 +5,7 @@
 
 use super::Step;
 use crate::tcp::prr::{Feedback, ProportionalRateReduction};
-use crate::tcp::scoreboard::Scoreboard;
+use crate::tcp::scoreboard::{Next, Scoreboard};
 use crate::tcp::segment::Segment;
 use crate::tcp::sender::space::SendSpace;
 use crate::tcp::sender::window::Change;
@@ -55,6 +55,35 @@ impl SackRecovery {
         board.update(segment, space.una());
         board.measure_pipe(space.una(), space.max(), self.mss);
         self.reduce(self.sacked(board) - before, false, board)
+    }
+
+    /// RFC 6675 §5 step C: whether the pipe leaves room for a segment in a window of `cwnd` bytes.
+    pub(super) fn has_room(&self, board: &Scoreboard, cwnd: u64) -> bool {
+        board.pipe() + self.mss <= cwnd
+    }
+
+    /// Whether a new segment, if there were one, would be sent next.
+    pub(super) fn wants_new_data(&self, board: &Scoreboard, space: &SendSpace) -> bool {
+        board.next_segment(space.una(), space.max(), self.mss, true) == Some(Next::New)
+    }
+
+    /// The segment that the scoreboard chooses, which leaves. `new_end`: where new data would end, if there is some that may be
+    /// sent; `data`: bytes of the stream that were sent, without the FIN.
+    pub(super) fn take_segment(
+        &self,
+        board: &mut Scoreboard,
+        space: &SendSpace,
+        new_end: Option<u64>,
+        data: u64,
+    ) -> Option<(u64, u64)> {
+        let max = space.max();
+        let (seq, end) = match board.next_segment(space.una(), max, self.mss, new_end.is_some())? {
+            Next::Old(seq, end) => (seq, end),
+            Next::New => (max, new_end?),
+            Next::Rescue(from) => (data.saturating_sub(self.mss).max(from), max),
+        };
+        board.sent(seq, end, seq < max, self.until);
+        Some((seq, end))
     }
 
     /// A segment leaves.
@@ -111,6 +140,22 @@ mod tests {
         assert_eq!(step, Step::Continue { change: Change::Nothing, restart: true, repeats_first: false });
         let bytes = space.acknowledge(10 * MSS);
         assert_eq!(recovery.on_ack(&ack(10, (11, 12)), bytes, &mut board, &space), Step::End(5 * MSS));
+    }
+
+    #[test]
+    fn holes_come_before_new_data_and_the_tail_comes_last() {
+        let (recovery, mut board, mut space) = lossy();
+        board.begin_recovery(0);
+        board.measure_pipe(0, 10 * MSS, MSS);
+        assert!(!recovery.has_room(&board, 6 * MSS) && recovery.has_room(&board, 7 * MSS));
+        let mut take = |space: &SendSpace, new_end| recovery.take_segment(&mut board, space, new_end, space.max());
+        assert_eq!(take(&space, Some(11 * MSS)), Some((0, MSS)));
+        assert_eq!(take(&space, Some(11 * MSS)), Some((10 * MSS, 11 * MSS)));
+        space.on_sent(11 * MSS);
+        space.acknowledge(5 * MSS);
+        assert_eq!(take(&space, None), Some((10 * MSS, 11 * MSS)), "the rescue");
+        assert_eq!(take(&space, None), None, "once");
+        assert!(recovery.wants_new_data(&board, &space));
     }
 
     #[test]

@@ -30,8 +30,8 @@ impl Bench {
         }
         (0..count).fold(false, |_, _| {
             let (change, is_loss) = match self.recovery.on_duplicate_ack(&segment, &self.space) {
-                Verdict::Change(change) => (change, false),
-                Verdict::Loss { newly_sacked } => {
+                Meaning::NoLoss(change) => (change, false),
+                Meaning::Loss { newly_sacked } => {
                     self.window.on_loss(self.recovery.take_flight(&self.space), &Flow::NEW);
                     let first_end = self.space.una() + MSS;
                     (self.recovery.begin(newly_sacked, first_end, &self.space, self.window.ssthresh()), true)
@@ -53,11 +53,8 @@ impl Bench {
 
     /// The first of the segment that the scoreboard sends next.
     fn next_by_sack(&mut self) -> Option<u64> {
-        if !self.recovery.pipe_has_room(self.window.size()) {
-            return None;
-        }
-        let max = self.space.max();
-        let (seq, end) = self.recovery.next_by_sack(&self.space, Some(max + MSS), max)?;
+        let (max, cwnd) = (self.space.max(), self.window.size());
+        let (seq, end) = self.recovery.take_by_sack(&self.space, cwnd, Some(max + MSS), max)?;
         self.space.on_sent(end);
         Some(seq / MSS)
     }
