@@ -116,11 +116,10 @@ impl Endpoint for Connection {
 
     #[inline]
     fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Segment>> {
-        let out = match &mut self.half {
-            Half::Active(end) => end.poll_transmit(&mut self.life, now)?,
-            Half::Passive(end) => end.poll_transmit(&mut self.life, now)?,
-        };
-        Some(self.framing.packet(out))
+        match &mut self.half {
+            Half::Active(end) => end.poll_transmit(&mut self.life, &self.framing, now),
+            Half::Passive(end) => end.poll_transmit(&mut self.life, &self.framing, now),
+        }
     }
 
     fn set_available(&mut self, _now: Time, bytes: u64) {
@@ -141,7 +140,7 @@ impl Endpoint for Connection {
     #[inline]
     fn poll_event(&mut self) -> Option<Event> {
         // Not while the last ACK still has to leave.
-        let may_close = !matches!(&self.half, Half::Active(end) if end.owes_ack());
+        let may_close = || !matches!(&self.half, Half::Active(end) if end.owes_ack());
         self.life.poll_event(may_close)
     }
 

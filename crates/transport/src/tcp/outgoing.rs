@@ -15,14 +15,6 @@ pub(super) struct Outgoing {
     pub(super) rank: u16,
 }
 
-impl Outgoing {
-    /// One without data, of the highest priority.
-    #[inline]
-    pub(super) fn bare(segment: Segment) -> Self {
-        Self { segment, ect: false, priority: 0, rank: 0 }
-    }
-}
-
 /// What all packets of one end have in common.
 #[derive(Clone, Debug)]
 pub(super) struct Framing {
@@ -35,6 +27,12 @@ pub(super) struct Framing {
 impl Framing {
     pub(super) fn new(config: &TcpConfig) -> Self {
         Self { header: config.header.0 as u32, window: config.receive_window.0 as u32 }
+    }
+
+    /// The packet of a segment without data, of the highest priority.
+    #[inline]
+    pub(super) fn bare(&self, segment: Segment) -> Transmit<Segment> {
+        self.packet(Outgoing { segment, ect: false, priority: 0, rank: 0 })
     }
 
     #[inline]
@@ -60,7 +58,7 @@ mod tests {
         assert_eq!((plain.size, plain.trimmed_size, plain.header.window), (1040, 40, 5000));
         assert_eq!((plain.ect, plain.priority, plain.rank), (true, 3, 9));
         segment.push_sack(10, 20);
-        let with_block = framing.packet(Outgoing::bare(segment));
+        let with_block = framing.bare(segment);
         assert_eq!((with_block.size, with_block.trimmed_size), (1052, 52));
     }
 }

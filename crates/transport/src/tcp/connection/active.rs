@@ -1,7 +1,8 @@
 //! The active end: opens the connection, sends the object, and acknowledges what little the other end sends.
 
 use super::lifecycle::{Lifecycle, State};
-use crate::tcp::outgoing::Outgoing;
+use crate::endpoint::Transmit;
+use crate::tcp::outgoing::Framing;
 use crate::tcp::segment::{Flags, Segment};
 use crate::tcp::sender::Sender;
 use crate::units::Time;
@@ -82,18 +83,23 @@ impl Active {
     }
 
     #[inline]
-    pub(super) fn poll_transmit(&mut self, life: &mut Lifecycle, now: Time) -> Option<Outgoing> {
+    pub(super) fn poll_transmit(
+        &mut self,
+        life: &mut Lifecycle,
+        framing: &Framing,
+        now: Time,
+    ) -> Option<Transmit<Segment>> {
         if life.syn_is_due() {
             // The application opens the connection when it has something to send.
             let begins = !self.sender.stream().has_nothing();
-            return begins.then(|| Outgoing::bare(life.send_syn(now, false)));
+            return begins.then(|| framing.bare(life.send_syn(now, false)));
         }
         if life.is_established()
             && let Some(out) = self.sender.poll_transmit(life.timer_mut(), now)
         {
             // Data acknowledges as well.
             self.owed = Owed::Nothing;
-            return Some(out);
+            return Some(framing.packet(out));
         }
         let ack = match self.owed {
             Owed::Nothing => return None,
@@ -101,7 +107,7 @@ impl Active {
             Owed::AckOfFin => 1,
         };
         self.owed = Owed::Nothing;
-        Some(Outgoing::bare(Segment { ack, flags: Flags::ACK, ..Segment::default() }))
+        Some(framing.bare(Segment { ack, flags: Flags::ACK, ..Segment::default() }))
     }
 
     #[inline]
@@ -117,37 +123,48 @@ mod tests {
     use crate::tcp::TcpConfig;
     use crate::tcp::flow::FlowSpec;
 
-    fn end(config: &TcpConfig, bytes: u64) -> (Active, Lifecycle) {
-        let sender = Sender::new(config, FlowSpec::of(Some(bytes)), Time::ZERO);
-        (Active::new(sender), Lifecycle::connect(config))
+    /// With an object of 1000 bytes.
+    struct Bench {
+        end: Active,
+        life: Lifecycle,
+        framing: Framing,
     }
 
-    fn answer(ack: u64, flags: Flags) -> Segment {
-        Segment { ack, window: 65_535, flags: flags | Flags::ACK, ..Segment::default() }
+    impl Bench {
+        fn new(config: &TcpConfig) -> Self {
+            let sender = Sender::new(config, FlowSpec::of(Some(1000)), Time::ZERO);
+            Self { end: Active::new(sender), life: Lifecycle::connect(config), framing: Framing::new(config) }
+        }
+
+        fn answer(&mut self, ack: u64, flags: Flags) {
+            let segment = Segment { ack, window: 65_535, flags: flags | Flags::ACK, ..Segment::default() };
+            self.end.on_packet(&mut self.life, Time(5), &segment);
+        }
+
+        fn poll(&mut self) -> Option<Segment> {
+            self.end.poll_transmit(&mut self.life, &self.framing, Time(5)).map(|packet| packet.header)
+        }
     }
 
     #[test]
     fn data_acknowledges_and_only_where_there_is_none_a_bare_ack_does() {
-        let (mut end, mut life) = end(&TcpConfig::default(), 1000);
-        assert!(end.poll_transmit(&mut life, Time::ZERO).is_some_and(|out| out.segment.flags.has(Flags::SYN)));
-        end.on_packet(&mut life, Time(5), &answer(0, Flags::SYN));
-        assert!(end.poll_transmit(&mut life, Time(5)).is_some_and(|out| out.segment.len == 1000));
-        assert!(end.poll_transmit(&mut life, Time(5)).is_none());
-        end.on_packet(&mut life, Time(6), &answer(0, Flags::SYN));
-        let bare = end.poll_transmit(&mut life, Time(6)).unwrap().segment;
-        assert_eq!((bare.ack, bare.len, end.owes_ack()), (0, 0, false), "the SYN-ACK came again");
+        let mut bench = Bench::new(&TcpConfig::default());
+        assert!(bench.poll().is_some_and(|syn| syn.flags.has(Flags::SYN)));
+        bench.answer(0, Flags::SYN);
+        assert_eq!([bench.poll(), bench.poll()].map(|out| out.map(|segment| segment.len)), [Some(1000), None]);
+        bench.answer(0, Flags::SYN);
+        let bare = bench.poll().map(|segment| (segment.ack, segment.len));
+        assert_eq!((bare, bench.end.owes_ack()), (Some((0, 0)), false), "the SYN-ACK came again");
     }
 
     #[test]
     fn the_other_end_s_fin_is_acknowledged_however_often_it_comes() {
-        let config = TcpConfig { handshake: false, ..TcpConfig::default() };
-        let (mut end, mut life) = end(&config, 1000);
-        end.poll_transmit(&mut life, Time::ZERO);
+        let mut bench = Bench::new(&TcpConfig { handshake: false, ..TcpConfig::default() });
+        bench.poll();
         for _ in 0..2 {
-            end.on_packet(&mut life, Time(5), &answer(1001, Flags::FIN));
-            assert!(end.owes_ack() && life.state() == State::Closed);
-            assert_eq!(end.poll_transmit(&mut life, Time(5)).map(|out| out.segment.ack), Some(1));
-            assert!(end.poll_transmit(&mut life, Time(5)).is_none());
+            bench.answer(1001, Flags::FIN);
+            assert!(bench.end.owes_ack() && bench.life.state() == State::Closed);
+            assert_eq!([bench.poll(), bench.poll()].map(|out| out.map(|segment| segment.ack)), [Some(1), None]);
         }
     }
 }

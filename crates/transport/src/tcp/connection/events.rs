@@ -36,7 +36,7 @@ impl Events {
 
     /// The next. `may_close`: nothing has to leave any more, and so the end of the connection may be told.
     #[inline]
-    pub(super) fn poll(&mut self, may_close: bool) -> Option<Event> {
+    pub(super) fn poll(&mut self, may_close: impl FnOnce() -> bool) -> Option<Event> {
         if self.pending == 0 {
             return None;
         }
@@ -49,7 +49,7 @@ impl Events {
         if self.take(FAILED) {
             return Some(Event::Failed(FailureReason::TimedOut));
         }
-        (may_close && self.take(CLOSED)).then_some(Event::Closed)
+        (may_close() && self.take(CLOSED)).then_some(Event::Closed)
     }
 
     fn take(&mut self, event: u8) -> bool {
@@ -66,11 +66,11 @@ mod tests {
     #[test]
     fn each_is_told_once_and_the_end_last() {
         let mut events = Events::default();
-        assert_eq!(events.poll(true), None);
+        assert_eq!(events.poll(|| true), None);
         events.on_closed();
         events.on_completed(Time(7));
         events.on_connected();
-        let told = [false, false, false, true, true].map(|may_close| events.poll(may_close));
+        let told = [false, false, false, true, true].map(|may_close| events.poll(|| may_close));
         let expected = [Event::Connected, Event::Completed { at: Time(7) }];
         assert_eq!(told, [Some(expected[0]), Some(expected[1]), None, Some(Event::Closed), None]);
     }

@@ -83,7 +83,7 @@ impl Lifecycle {
 
     /// What happened. `may_close`: nothing has to leave any more.
     #[inline]
-    pub(super) fn poll_event(&mut self, may_close: bool) -> Option<Event> {
+    pub(super) fn poll_event(&mut self, may_close: impl FnOnce() -> bool) -> Option<Event> {
         self.events.poll(may_close)
     }
 
@@ -204,7 +204,7 @@ mod tests {
             assert!(!life.on_timeout(false));
         }
         assert_eq!((life.state(), life.timeouts(), life.timer.deadline()), (State::Failed, 2, Time::MAX));
-        assert_eq!(life.poll_event(true), Some(Event::Failed(FailureReason::TimedOut)));
+        assert_eq!(life.poll_event(|| true), Some(Event::Failed(FailureReason::TimedOut)));
     }
 
     #[test]
@@ -216,7 +216,7 @@ mod tests {
         assert!(life.is_established() && life.on_syn(Flags::SYN).is_none(), "an old one");
         life.complete(Time(9));
         assert_eq!([(); 3].map(|()| life.on_timeout(false)), [true, true, false]);
-        let told = [(); 3].map(|()| life.poll_event(true).unwrap());
+        let told = [(); 3].map(|()| life.poll_event(|| true).unwrap());
         assert_eq!(told, [Event::Connected, Event::Completed { at: Time(9) }, Event::Closed]);
     }
 
@@ -224,7 +224,7 @@ mod tests {
     fn without_a_handshake_the_active_end_finds_the_connection_open() {
         let mut life = Lifecycle::connect(&config(false));
         assert!(life.is_established() && !life.syn_is_due());
-        assert_eq!(life.poll_event(true), Some(Event::Connected));
+        assert_eq!(life.poll_event(|| true), Some(Event::Connected));
         assert_eq!(Lifecycle::listen(&config(false)).state(), State::SynReceived);
         assert!([(); 9].map(|()| life.on_timeout(true)).iter().all(|&again| again), "it keeps trying");
     }

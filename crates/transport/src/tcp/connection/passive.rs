@@ -4,7 +4,8 @@
 //! §3.6 case 1). It repeats that until the sender has acknowledged it, or until its retries are exhausted.
 
 use super::lifecycle::{Lifecycle, State};
-use crate::tcp::outgoing::Outgoing;
+use crate::endpoint::Transmit;
+use crate::tcp::outgoing::Framing;
 use crate::tcp::receiver::Receiver;
 use crate::tcp::segment::{Flags, Segment};
 use crate::units::Time;
@@ -63,16 +64,21 @@ impl Passive {
     }
 
     #[inline]
-    pub(super) fn poll_transmit(&mut self, life: &mut Lifecycle, now: Time) -> Option<Outgoing> {
+    pub(super) fn poll_transmit(
+        &mut self,
+        life: &mut Lifecycle,
+        framing: &Framing,
+        now: Time,
+    ) -> Option<Transmit<Segment>> {
         if life.syn_is_due() {
-            return Some(Outgoing::bare(life.send_syn(now, true)));
+            return Some(framing.bare(life.send_syn(now, true)));
         }
         let mut segment = self.receiver.poll_ack()?;
         if life.state() == State::LastAck && self.receiver.is_finished() {
             segment.flags = segment.flags | Flags::FIN.when(segment.ack > self.receiver.delivered());
             life.timer_mut().start(now);
         }
-        Some(Outgoing::bare(segment))
+        Some(framing.bare(segment))
     }
 
     #[inline]
@@ -86,40 +92,56 @@ mod tests {
     use super::*;
     use crate::tcp::TcpConfig;
 
-    fn data(seq: u64, len: u16, flags: Flags) -> Segment {
-        Segment { seq, len, flags: flags | Flags::ACK, ..Segment::default() }
+    struct Bench {
+        end: Passive,
+        life: Lifecycle,
+        framing: Framing,
+    }
+
+    impl Bench {
+        fn new(config: &TcpConfig) -> Self {
+            let end = Passive::new(Receiver::new(config));
+            Self { end, life: Lifecycle::listen(config), framing: Framing::new(config) }
+        }
+
+        fn data(&mut self, seq: u64, len: u16, flags: Flags) {
+            let segment = Segment { seq, len, flags: flags | Flags::ACK, ..Segment::default() };
+            self.end.on_packet(&mut self.life, Time(1), &segment, false);
+        }
+
+        /// Acknowledgement number and flags of the next segment.
+        fn poll(&mut self) -> Option<(u64, Flags)> {
+            let packet = self.end.poll_transmit(&mut self.life, &self.framing, Time(1));
+            packet.map(|packet| (packet.header.ack, packet.header.flags))
+        }
     }
 
     #[test]
     fn the_last_ack_carries_the_fin_and_is_repeated_until_it_is_acknowledged() {
-        let config = TcpConfig { handshake: false, ..TcpConfig::default() };
-        let (mut end, mut life) = (Passive::new(Receiver::new(&config)), Lifecycle::listen(&config));
-        end.on_packet(&mut life, Time(1), &data(0, 500, Flags::NONE), false);
-        assert!(!end.poll_transmit(&mut life, Time(1)).unwrap().segment.flags.has(Flags::FIN));
-        end.on_packet(&mut life, Time(2), &data(500, 500, Flags::FIN), false);
+        let mut bench = Bench::new(&TcpConfig { handshake: false, ..TcpConfig::default() });
+        bench.data(0, 500, Flags::NONE);
+        assert_eq!(bench.poll(), Some((500, Flags::ACK)));
+        bench.data(500, 500, Flags::FIN);
         for _ in 0..2 {
-            let last = end.poll_transmit(&mut life, Time(2)).unwrap().segment;
-            assert!(last.flags.has(Flags::FIN) && last.ack == 1001);
-            assert!(end.poll_transmit(&mut life, Time(2)).is_none());
-            let at = end.deadline(&life);
-            end.on_timeout(&mut life, at);
+            assert_eq!([bench.poll(), bench.poll()], [Some((1001, Flags::ACK | Flags::FIN)), None]);
+            let at = bench.end.deadline(&bench.life);
+            bench.end.on_timeout(&mut bench.life, at);
         }
-        end.on_packet(&mut life, Time(3), &Segment { ack: 1, ..data(0, 0, Flags::NONE) }, false);
-        assert_eq!(life.state(), State::Closed);
+        let last = Segment { ack: 1, flags: Flags::ACK, ..Segment::default() };
+        bench.end.on_packet(&mut bench.life, Time(3), &last, false);
+        assert_eq!(bench.life.state(), State::Closed);
     }
 
     #[test]
     fn a_syn_is_answered_by_a_syn_ack_or_if_it_is_old_by_an_ack() {
-        let config = TcpConfig::default();
-        let (mut end, mut life) = (Passive::new(Receiver::new(&config)), Lifecycle::listen(&config));
-        end.on_packet(&mut life, Time(1), &data(0, 500, Flags::NONE), false);
-        assert!(end.poll_transmit(&mut life, Time(1)).is_none(), "it listens");
-        end.on_packet(&mut life, Time(1), &data(0, 0, Flags::SYN), false);
-        assert!(end.poll_transmit(&mut life, Time(1)).is_some_and(|out| out.segment.flags.has(Flags::SYN)));
-        end.on_packet(&mut life, Time(2), &data(0, 500, Flags::NONE), false);
-        assert!(end.poll_transmit(&mut life, Time(2)).is_some_and(|out| out.segment.ack == 500));
-        end.on_packet(&mut life, Time(3), &data(0, 0, Flags::SYN), false);
-        let old = end.poll_transmit(&mut life, Time(3)).unwrap().segment;
-        assert!(old.ack == 500 && !old.flags.has(Flags::SYN));
+        let mut bench = Bench::new(&TcpConfig::default());
+        bench.data(0, 500, Flags::NONE);
+        assert_eq!(bench.poll(), None, "it listens");
+        bench.data(0, 0, Flags::SYN);
+        assert!(bench.poll().is_some_and(|(_, flags)| flags.has(Flags::SYN)));
+        bench.data(0, 500, Flags::NONE);
+        assert_eq!(bench.poll(), Some((500, Flags::ACK)));
+        bench.data(0, 0, Flags::SYN);
+        assert_eq!(bench.poll(), Some((500, Flags::ACK)));
     }
 }

@@ -41,14 +41,14 @@ fn take_in_window(
 ) -> Option<(u64, u64)> {
     let at = recovery.position(stream.space());
     let next = stream.go_on_at(at.seq, at.until, window.segment_bytes())?;
-    let cwnd = window.size();
-    let over = (at.in_flight + next.len).saturating_sub(cwnd);
-    let may_exceed = over > 0 && next.is_new && recovery.is_limited_transmit(next.len, over);
+    let (cwnd, len) = (window.size(), next.data_end - next.seq);
+    let over = (at.in_flight + len).saturating_sub(cwnd);
+    let may_exceed = || next.seq >= stream.space().max() && recovery.is_limited_transmit(len, over);
     if !window.admits(now, over, next.is_offered, may_exceed) {
         return None;
     }
-    if next.seq + next.len > stream.space().una().saturating_add(cwnd) {
-        recovery.on_sent_beyond_window(next.len);
+    if next.data_end > stream.space().una().saturating_add(cwnd) {
+        recovery.on_sent_beyond_window(len);
     }
     Some((next.seq, next.end))
 }

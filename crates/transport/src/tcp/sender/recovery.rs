@@ -19,7 +19,9 @@ use duplicates::Duplicates;
 use fast::FastRecovery;
 use selective::SackRecovery;
 
+// With a tag of its own: asking for the mode is one comparison.
 #[derive(Clone, Debug)]
+#[repr(u8)]
 enum Mode {
     Open,
     Fast(FastRecovery),

@@ -22,12 +22,10 @@ pub(super) struct Candidate {
     pub(super) seq: u64,
     /// One past its last offset, FIN included.
     pub(super) end: u64,
-    /// Bytes of data.
-    pub(super) len: u64,
+    /// One past its last byte of data.
+    pub(super) data_end: u64,
     /// Whether the application has handed it over, and the receiver has room for it.
     pub(super) is_offered: bool,
-    /// Whether nothing of it was sent before.
-    pub(super) is_new: bool,
 }
 
 /// What a segment is that leaves.
@@ -207,8 +205,7 @@ impl Stream {
             return None;
         }
         let end = self.segment_end(seq, most).min(until);
-        let len = self.buffer.data_before(end) - seq;
-        Some(Candidate { seq, end, len, is_offered: self.is_offered(end), is_new: seq >= self.space.max() })
+        Some(Candidate { seq, end, data_end: self.buffer.data_before(end), is_offered: self.is_offered(end) })
     }
 
     #[inline]
@@ -222,7 +219,9 @@ impl Stream {
         let is_new = seq >= self.space.max();
         let fin = self.buffer.has_fin_before(end);
         self.sent_segments += 1;
-        self.repeated_segments += u64::from(!is_new);
+        if !is_new {
+            self.repeated_segments += 1;
+        }
         self.space.on_sent(end);
         Departure { len: (end - seq - u64::from(fin)) as u16, fin, is_new }
     }
@@ -262,7 +261,7 @@ mod tests {
         assert!(!stream.on_sent(0, 100).is_new);
         assert_eq!((stream.segments(), stream.sent()), ((3, 1), 200));
         let candidate = stream.go_on_at(100, u64::MAX, MSS).unwrap();
-        assert!(!candidate.is_new && candidate.is_offered);
+        assert!(candidate.is_offered && candidate.data_end == 200);
         stream.go_on_at_top();
         assert_eq!(stream.space().nxt(), 200);
     }
@@ -275,7 +274,7 @@ mod tests {
         assert_eq!([0, 100, 200].map(|seq| offered(&mut stream, seq)), [Some(true), Some(true), Some(false)]);
         stream.set_window(1000);
         assert_eq!([200, 300].map(|seq| offered(&mut stream, seq)), [Some(true), Some(false)]);
-        assert_eq!(stream.go_on_at(100, 140, MSS).map(|next| (next.end, next.len)), Some((140, 40)), "a hole");
+        assert_eq!(stream.go_on_at(100, 140, MSS).map(|next| (next.end, next.data_end)), Some((140, 140)), "a hole");
         assert_eq!(stream.go_on_at(1001, u64::MAX, MSS), None, "behind the FIN");
     }
 

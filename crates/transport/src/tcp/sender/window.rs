@@ -168,8 +168,8 @@ impl CongestionWindow {
     /// Whether a segment may leave that would exceed it by `over` bytes. `is_offered`: application and receive window let it;
     /// `may_exceed`: recovery does not mind the excess. What does not, is the limit, from now on if it was not before.
     #[inline]
-    pub(super) fn admits(&mut self, now: Time, over: u64, is_offered: bool, may_exceed: bool) -> bool {
-        if over > 0 && !(is_offered && may_exceed) {
+    pub(super) fn admits(&mut self, now: Time, over: u64, is_offered: bool, may_exceed: impl FnOnce() -> bool) -> bool {
+        if over > 0 && !(is_offered && may_exceed()) {
             self.limits(now);
             return false;
         }
@@ -273,11 +273,11 @@ mod tests {
     #[test]
     fn who_holds_a_segment_back_is_the_limit() {
         let mut window = window(Algorithm::Cubic);
-        assert!(window.admits(Time(1), 0, true, false) && window.admits(Time(1), 5, true, true));
+        assert!(window.admits(Time(1), 0, true, || false) && window.admits(Time(1), 5, true, || true));
         assert_eq!(window.limited_since, Time::MAX);
-        assert!(!window.admits(Time(2), 0, false, false) && !window.admits(Time(3), 0, false, false));
+        assert!(!window.admits(Time(2), 0, false, || false) && !window.admits(Time(3), 0, false, || false));
         assert_eq!(window.limited_since, Time(2), "the application, since it first had nothing");
-        assert!(window.admits(Time(4), 0, true, false) && window.limited_since == Time(2));
-        assert!(!window.admits(Time(5), 5, false, true) && window.limited_since == Time::MAX);
+        assert!(window.admits(Time(4), 0, true, || false) && window.limited_since == Time(2));
+        assert!(!window.admits(Time(5), 5, false, || true) && window.limited_since == Time::MAX);
     }
 }
