@@ -191,7 +191,7 @@ impl Sender {
     #[inline]
     fn send(&mut self, flow: &Flow, seq: u64, end: u64) -> Outgoing {
         let now = flow.now;
-        let demoted = self.tagging.priority(flow.sent);
+        let demoted = self.tagging.priority(self.stream.sent());
         let priority = self.window.control().priority(flow).unwrap_or(demoted);
         let rank = self.window.control().rank(flow);
         let Departure { len, fin, is_new } = self.stream.on_sent(seq, end);

@@ -40,17 +40,20 @@ fn take_in_window(
     now: Time,
 ) -> Option<(u64, u64)> {
     let at = recovery.position(stream.space());
-    let next = stream.go_on_at(at.seq, at.until, window.segment_bytes())?;
-    let (cwnd, len) = (window.size(), next.data_end - next.seq);
+    if !stream.go_on_at(at.seq) {
+        return None;
+    }
+    let next = stream.segment(at.seq, at.until, window.segment_bytes());
+    let (cwnd, len) = (window.size(), next.data_end - at.seq);
     let over = (at.in_flight + len).saturating_sub(cwnd);
-    let may_exceed = || next.seq >= stream.space().max() && recovery.is_limited_transmit(len, over);
+    let may_exceed = || at.seq >= stream.space().max() && recovery.is_limited_transmit(len, over);
     if !window.admits(now, over, next.is_offered, may_exceed) {
         return None;
     }
     if next.data_end > stream.space().una().saturating_add(cwnd) {
         recovery.on_sent_beyond_window(len);
     }
-    Some((next.seq, next.end))
+    Some((at.seq, next.end))
 }
 
 /// Whether all that was handed out has been sent and a full segment more could leave now.

@@ -19,7 +19,6 @@ pub(in crate::tcp) struct Stream {
 /// A segment that might leave next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Candidate {
-    pub(super) seq: u64,
     /// One past its last offset, FIN included.
     pub(super) end: u64,
     /// One past its last byte of data.
@@ -197,15 +196,18 @@ impl Stream {
         self.space.skip_to(self.space.max());
     }
 
-    /// Sending goes on at `seq`: the segment there, which ends at `until` if not before. `None` behind the FIN.
+    /// Sending goes on at `seq`. Whether there is a segment: not behind the FIN.
     #[inline]
-    pub(super) fn go_on_at(&mut self, seq: u64, until: u64, most: u64) -> Option<Candidate> {
+    pub(super) fn go_on_at(&mut self, seq: u64) -> bool {
         self.space.skip_to(seq);
-        if self.buffer.has_fin_before(seq) {
-            return None;
-        }
+        !self.buffer.has_fin_before(seq)
+    }
+
+    /// The segment at `seq`, which ends at `until` if not before.
+    #[inline]
+    pub(super) fn segment(&self, seq: u64, until: u64, most: u64) -> Candidate {
         let end = self.segment_end(seq, most).min(until);
-        Some(Candidate { seq, end, data_end: self.buffer.data_before(end), is_offered: self.is_offered(end) })
+        Candidate { end, data_end: self.buffer.data_before(end), is_offered: self.is_offered(end) }
     }
 
     #[inline]
@@ -260,7 +262,8 @@ mod tests {
         assert_eq!(stream.first_segment(MSS), (0, 100));
         assert!(!stream.on_sent(0, 100).is_new);
         assert_eq!((stream.segments(), stream.sent()), ((3, 1), 200));
-        let candidate = stream.go_on_at(100, u64::MAX, MSS).unwrap();
+        assert!(stream.go_on_at(100));
+        let candidate = stream.segment(100, u64::MAX, MSS);
         assert!(candidate.is_offered && candidate.data_end == 200);
         stream.go_on_at_top();
         assert_eq!(stream.space().nxt(), 200);
@@ -270,12 +273,13 @@ mod tests {
     fn application_and_receiver_offer_a_segment_together() {
         let mut stream = Stream::new(Some(1000), MSS, 250);
         stream.provide(350);
-        let offered = |stream: &mut Stream, seq| stream.go_on_at(seq, u64::MAX, MSS).map(|next| next.is_offered);
-        assert_eq!([0, 100, 200].map(|seq| offered(&mut stream, seq)), [Some(true), Some(true), Some(false)]);
+        let offered = |stream: &Stream, seq| stream.segment(seq, u64::MAX, MSS).is_offered;
+        assert_eq!([0, 100, 200].map(|seq| offered(&stream, seq)), [true, true, false]);
         stream.set_window(1000);
-        assert_eq!([200, 300].map(|seq| offered(&mut stream, seq)), [Some(true), Some(false)]);
-        assert_eq!(stream.go_on_at(100, 140, MSS).map(|next| (next.end, next.data_end)), Some((140, 140)), "a hole");
-        assert_eq!(stream.go_on_at(1001, u64::MAX, MSS), None, "behind the FIN");
+        assert_eq!([200, 300].map(|seq| offered(&stream, seq)), [true, false]);
+        let hole = stream.segment(100, 140, MSS);
+        assert_eq!((hole.end, hole.data_end), (140, 140));
+        assert!(stream.go_on_at(1000) && !stream.go_on_at(1001), "behind the FIN");
     }
 
     #[test]
