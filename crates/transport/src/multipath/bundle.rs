@@ -27,21 +27,37 @@ pub(super) fn next_of(set: Set, from: usize) -> Option<usize> {
 /// The connections, with their timers in one place.
 #[derive(Clone, Debug)]
 pub(super) struct Bundle {
-    pub(super) ends: Vec<Connection>,
+    ends: Vec<Connection>,
     /// When each wants to be woken.
     deadlines: Vec<Time>,
     /// Connections that may have something to send.
     ready: Set,
     /// Closed connections.
     closed: Set,
+    /// Until when packets that are handed over now may wait in the host's queue.
+    departure: Time,
 }
 
 impl Bundle {
     pub(super) fn new(ends: Vec<Connection>) -> Self {
-        let mut bundle = Self { deadlines: vec![Time::MAX; ends.len()], ready: 0, closed: 0, ends };
+        let deadlines = vec![Time::MAX; ends.len()];
+        let mut bundle = Self { deadlines, ready: 0, closed: 0, departure: Time::ZERO, ends };
         bundle.wake_all();
         (0..bundle.ends.len()).for_each(|i| bundle.refresh(i));
         bundle
+    }
+
+    pub(super) fn ends(&self) -> &[Connection] {
+        &self.ends
+    }
+
+    pub(super) fn ends_mut(&mut self) -> &mut [Connection] {
+        &mut self.ends
+    }
+
+    /// Connection `i`. Whoever changes it says so with [`touched`](Self::touched).
+    pub(super) fn end_mut(&mut self, i: usize) -> &mut Connection {
+        &mut self.ends[i]
     }
 
     pub(super) fn all(&self) -> Set {
@@ -74,6 +90,16 @@ impl Bundle {
         self.closed
     }
 
+    pub(super) fn is_all_closed(&self) -> bool {
+        self.closed == self.all()
+    }
+
+    /// Ends connection `i` here and now, without a word.
+    pub(super) fn abort(&mut self, i: usize) {
+        self.ends[i].abort();
+        self.close(i);
+    }
+
     /// Connection `i` is closed; it is not asked for packets any more.
     pub(super) fn close(&mut self, i: usize) {
         self.closed |= 1 << i;
@@ -81,9 +107,13 @@ impl Bundle {
         self.deadlines[i] = Time::MAX;
     }
 
+    pub(super) fn set_departure(&mut self, at: Time) {
+        self.departure = at;
+    }
+
     /// The next packet of connection `i`.
-    pub(super) fn poll(&mut self, i: usize, now: Time, departure: Time) -> Option<Transmit<Segment>> {
-        self.ends[i].set_departure(departure);
+    pub(super) fn poll(&mut self, i: usize, now: Time) -> Option<Transmit<Segment>> {
+        self.ends[i].set_departure(self.departure);
         let out = self.ends[i].poll_transmit(now);
         if out.is_none() {
             self.ready &= !(1 << i);
@@ -122,6 +152,21 @@ impl Bundle {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tcp::TcpConfig;
+
+    #[test]
+    fn what_is_aborted_is_closed_and_has_neither_packets_nor_a_timer() {
+        let config = TcpConfig::default();
+        let ends = (0..2).map(|_| Connection::connect(&config, Some(1000), Time::ZERO)).collect();
+        let mut bundle = Bundle::new(ends);
+        assert!(bundle.poll(0, Time::ZERO).is_some() && bundle.deadline() < Time::MAX);
+        bundle.abort(0);
+        assert_eq!((bundle.closed(), bundle.ready(), bundle.deadline()), (0b01, 0b10, Time::MAX));
+        bundle.wake_all();
+        assert!(!bundle.is_all_closed() && bundle.ready() == 0b10);
+        bundle.abort(1);
+        assert!(bundle.is_all_closed());
+    }
 
     #[test]
     fn turns_go_round() {

@@ -1,9 +1,11 @@
 //! The receiving end: its connections acknowledge what arrives, and it reassembles the object from what they carry.
 
-use super::bundle::{Bundle, Set, members, next_of};
+use super::bundle::{Bundle, members, next_of};
 use super::config::MultipathConfig;
+use super::events::Events;
 use super::header::Header;
 use super::packet::{reset, wrap};
+use super::resets::Resets;
 use crate::Arrival;
 use crate::endpoint::{Endpoint, Event, Stats, Transmit};
 use crate::tcp::ranges::RangeSet;
@@ -24,15 +26,9 @@ pub(super) struct Receiver {
     completed: bool,
     /// When it gives up connections that are still open although the object is complete.
     lingers_until: Time,
-    /// Subflows that ended without a FIN, and those for which the other end must be told so.
-    aborted: Set,
-    resets: Set,
+    resets: Resets,
+    events: Events,
     turn: usize,
-    departure: Time,
-    connected: bool,
-    event: Option<Event>,
-    completion: Option<Time>,
-    closed_told: bool,
     /// Packets that only ended a subflow.
     bare_fins: u64,
 }
@@ -48,40 +44,34 @@ impl Receiver {
             size: None,
             completed: false,
             lingers_until: Time::MAX,
-            aborted: 0,
-            resets: 0,
+            resets: Resets::default(),
+            events: Events::default(),
             turn: 0,
-            departure: Time::ZERO,
-            connected: false,
-            event: None,
-            completion: None,
-            closed_told: false,
             bare_fins: 0,
         }
     }
 
     pub(super) fn subflows(&self) -> u8 {
-        self.bundle.ends.len() as u8
+        self.bundle.ends().len() as u8
     }
 
     pub(super) fn handle_packet(&mut self, now: Time, header: &Header, arrival: &Arrival<Segment>) {
         let i = header.subflow();
-        if i >= self.bundle.ends.len() || arrival.trimmed || arrival.returned {
+        if i >= self.bundle.ends().len() || arrival.trimmed || arrival.returned {
             return;
         }
         let segment = &arrival.header;
         if segment.flags.has(Flags::RST) {
-            self.resets &= !(1 << i);
+            self.resets.on_reset(i);
             self.abort(i);
             return;
         }
-        if self.aborted & (1 << i) != 0 {
-            // RFC 9293 §3.10.7.1: a segment for a connection that does not exist is answered with a reset.
-            self.resets |= 1 << i;
+        if self.resets.answer(i) {
             return;
         }
-        self.bundle.ends[i].handle_packet(now, arrival);
-        if !self.bundle.ends[i].is_listening() {
+        let end = self.bundle.end_mut(i);
+        end.handle_packet(now, arrival);
+        if !end.is_listening() {
             self.bare_fins += u64::from(segment.len == 0 && segment.flags.has(Flags::FIN));
             self.put(now, header.data, segment);
         }
@@ -107,11 +97,11 @@ impl Receiver {
         }
         if !self.completed && self.size == Some(self.next) {
             self.completed = true;
-            self.completion = Some(now);
+            self.events.on_completed(now);
             self.lingers_until = now + LINGER.max(self.config.tcp.rto_initial * 8);
             // Connections that the sender has not opened yet will never be opened.
-            for i in 0..self.bundle.ends.len() {
-                if self.bundle.ends[i].is_listening() && self.config.is_mptcp() {
+            for i in 0..self.bundle.ends().len() {
+                if self.bundle.ends()[i].is_listening() && self.config.is_mptcp() {
                     self.abort(i);
                 }
             }
@@ -119,18 +109,14 @@ impl Receiver {
     }
 
     fn abort(&mut self, i: usize) {
-        self.bundle.ends[i].abort();
-        self.bundle.close(i);
-        self.aborted |= 1 << i;
+        self.bundle.abort(i);
+        self.resets.end(i, false);
     }
 
     fn take_events(&mut self, i: usize) {
-        while let Some(event) = self.bundle.ends[i].poll_event() {
+        while let Some(event) = self.bundle.end_mut(i).poll_event() {
             match event {
-                Event::Connected if !self.connected => {
-                    self.connected = true;
-                    self.event = Some(event);
-                }
+                Event::Connected => _ = self.events.on_connected(),
                 Event::Closed | Event::Failed(_) => self.bundle.close(i),
                 _ => {}
             }
@@ -139,7 +125,7 @@ impl Receiver {
 
     pub(super) fn handle_timeout(&mut self, now: Time) {
         for i in members(self.bundle.due(now)) {
-            self.bundle.ends[i].handle_timeout(now);
+            self.bundle.end_mut(i).handle_timeout(now);
             self.bundle.touched(i);
             self.take_events(i);
         }
@@ -150,36 +136,27 @@ impl Receiver {
     }
 
     pub(super) fn set_departure(&mut self, at: Time) {
-        self.departure = at;
+        self.bundle.set_departure(at);
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Time> {
-        let lingers = if self.bundle.closed() == self.bundle.all() { Time::MAX } else { self.lingers_until };
+        let lingers = if self.bundle.is_all_closed() { Time::MAX } else { self.lingers_until };
         let deadline = self.bundle.deadline().min(lingers);
         (deadline != Time::MAX).then_some(deadline)
     }
 
     pub(super) fn poll_event(&mut self) -> Option<Event> {
-        if let Some(event) = self.event.take() {
-            return Some(event);
-        }
-        if let Some(at) = self.completion.take() {
-            return Some(Event::Completed { at });
-        }
-        let over = self.bundle.closed() == self.bundle.all() && self.resets == 0 && self.completed && !self.closed_told;
-        self.closed_told |= over;
-        over.then_some(Event::Closed)
+        self.events.poll(self.bundle.is_all_closed() && !self.resets.any_due() && self.completed)
     }
 
     pub(super) fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Header>> {
         let bare = self.config.bare_header();
-        if let Some(i) = members(self.resets).next() {
-            self.resets &= self.resets - 1;
+        if let Some(i) = self.resets.take() {
             return Some(reset(i, bare + self.config.options.ack));
         }
         while let Some(i) = next_of(self.bundle.ready(), self.turn) {
             self.turn = i + 1;
-            let Some(mut out) = self.bundle.poll(i, now, self.departure) else {
+            let Some(mut out) = self.bundle.poll(i, now) else {
                 self.take_events(i);
                 continue;
             };

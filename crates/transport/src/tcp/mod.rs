@@ -17,6 +17,7 @@ mod config;
 pub mod congestion;
 mod connection;
 mod flow;
+mod outgoing;
 mod pfabric;
 mod prr;
 pub(crate) mod ranges;

@@ -23,6 +23,17 @@ pub(super) struct Scoreboard {
     pipe: u64,
 }
 
+/// Where sending in order goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Position {
+    /// The first offset from SND.NXT on that is not known to have arrived.
+    pub(super) seq: u64,
+    /// Where what is known to have arrived begins again; `u64::MAX` if nowhere.
+    pub(super) until: u64,
+    /// Bytes before `seq` that may be in the network.
+    pub(super) in_flight: u64,
+}
+
 /// What `NextSeg()` chose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
@@ -67,14 +78,21 @@ impl Scoreboard {
     }
 
     /// [`assess_losses`](Self::assess_losses), and whether anything that was not acknowledged is newly lost.
-    pub(super) fn find_losses(&mut self, una: u64, mss: u64) -> bool {
+    fn find_losses(&mut self, una: u64, mss: u64) -> bool {
         let before = self.lost_below.max(una);
         let after = self.assess_losses(mss);
         after > before && after - before > self.sacked.count_between(before, after)
     }
 
+    /// `Update()`'s losses and `SetPipe()`, with everything before `max` sent. Whether anything is newly lost.
+    pub(super) fn measure_pipe(&mut self, una: u64, max: u64, mss: u64) -> bool {
+        let more_lost = self.find_losses(una, mss);
+        self.set_pipe(una, max);
+        more_lost
+    }
+
     /// `SetPipe()`: octets that are neither sacked nor lost, and octets retransmitted since.
-    pub(super) fn set_pipe(&mut self, una: u64, max: u64) {
+    fn set_pipe(&mut self, una: u64, max: u64) {
         let unsacked = |from: u64, to: u64| (to.max(from) - from) - self.sacked.count_between(from, to);
         self.pipe = unsacked(self.lost_below.max(una), max) + unsacked(una, self.high_rxt.max(una));
     }
@@ -123,9 +141,11 @@ impl Scoreboard {
         }
     }
 
-    /// The first offset at or above `from` that was not sacked, and where the next sacked range ends it.
-    pub(super) fn gap_from(&self, from: u64) -> (u64, Option<u64>) {
-        self.sacked.gap_from(from)
+    /// Where sending in order goes on from `nxt`: what is sacked need not be sent again, and has left the network.
+    pub(super) fn position(&self, una: u64, nxt: u64) -> Position {
+        let (seq, until) = self.sacked.gap_from(nxt);
+        let in_flight = seq - una - self.sacked.count_between(una, seq);
+        Position { seq, until: until.unwrap_or(u64::MAX), in_flight }
     }
 
     /// sacked octets in `from..to`.

@@ -1,9 +1,11 @@
 //! What holds several connections asks of each (`multipath`).
 
 use super::super::config::TcpConfig;
-use super::super::congestion::Coupling;
+use super::super::congestion::{Control, Coupling};
 use super::super::flow::FlowSpec;
-use super::{Connection, Half, Owed, State};
+use super::super::sender::Sender;
+use super::lifecycle::State;
+use super::{Connection, Half};
 use crate::units::Time;
 use std::ops::Range;
 
@@ -11,7 +13,7 @@ impl Connection {
     /// The active end of one of several connections: data is [handed out](Self::hand_out) to it later.
     pub(crate) fn subflow(config: &TcpConfig, flow: FlowSpec, now: Time) -> Self {
         let mut connection = Self::connect_with(config, FlowSpec { bytes: None, ..flow }, now);
-        if let Half::Sender(sender) = &mut connection.half {
+        if let Some(sender) = connection.sender_mut() {
             sender.wait_for_data(config, flow.bytes);
         }
         connection
@@ -19,101 +21,87 @@ impl Connection {
 
     /// Whether all that was handed out to it has been sent and a full segment more could leave now.
     pub(crate) fn wants_data(&self) -> bool {
-        self.state == State::Established && matches!(&self.half, Half::Sender(sender) if sender.wants_data())
+        self.life.is_established() && self.sender().is_some_and(Sender::wants_data)
     }
 
     /// The next bytes of its stream may be sent.
     pub(crate) fn hand_out(&mut self, bytes: u64) {
-        if let Half::Sender(sender) = &mut self.half {
-            sender.hand_out(bytes);
+        if let Some(sender) = self.sender_mut() {
+            sender.stream_mut().hand_out(bytes);
         }
     }
 
     /// Bytes of its stream that have been sent at least once.
     pub(crate) fn sent(&self) -> u64 {
-        match &self.half {
-            Half::Sender(sender) => sender.sent(),
-            Half::Receiver(_) => 0,
-        }
+        self.sender().map_or(0, |sender| sender.stream().sent())
     }
 
     /// Its flow has sent so many bytes over other connections.
     pub(crate) fn set_sent_elsewhere(&mut self, bytes: u64) {
-        if let Half::Sender(sender) = &mut self.half {
+        if let Some(sender) = self.sender_mut() {
             sender.set_sent_elsewhere(bytes);
         }
     }
 
     /// Nothing more will be handed out: its FIN follows.
     pub(crate) fn finish(&mut self) {
-        if let Half::Sender(sender) = &mut self.half {
-            sender.finish();
+        if let Some(sender) = self.sender_mut() {
+            sender.stream_mut().finish();
         }
     }
 
     /// Ends it here and now, without a word.
     pub(crate) fn abort(&mut self) {
-        (self.state, self.owed) = (State::Closed, Owed::Nothing);
-        self.handshake.stop();
-        self.timer.stop();
+        self.life.abort();
+        if let Half::Active(end) = &mut self.half {
+            end.abort();
+        }
     }
 
     /// Whether its handshake is not over.
     pub(crate) fn is_opening(&self) -> bool {
-        matches!(self.state, State::Listen | State::SynSent | State::SynReceived)
+        self.life.is_opening()
     }
 
     /// Whether it waits for a SYN.
     pub(crate) fn is_listening(&self) -> bool {
-        self.state == State::Listen
+        self.life.state() == State::Listen
     }
 
     /// Whether data flows.
     pub(crate) fn is_established(&self) -> bool {
-        self.state == State::Established
+        self.life.is_established()
     }
 
     /// Offsets of its stream that were sent and are not acknowledged.
     pub(crate) fn unacknowledged(&self) -> Range<u64> {
-        match &self.half {
-            Half::Sender(sender) => sender.unacknowledged(),
-            Half::Receiver(_) => 0..0,
-        }
+        self.sender().map_or(0..0, |sender| sender.stream().unacknowledged())
     }
 
     /// Bytes of its stream that are acknowledged.
     pub(crate) fn acknowledged(&self) -> u64 {
-        match &self.half {
-            Half::Sender(sender) => sender.acknowledged(),
-            Half::Receiver(_) => 0,
-        }
+        self.sender().map_or(0, |sender| sender.stream().acknowledged())
     }
 
     /// Timeouts since the last progress.
     pub(crate) fn timeouts_in_a_row(&self) -> u32 {
-        self.timer.consecutive()
+        self.life.timer().consecutive()
     }
 
     /// The congestion window without what recovery inflates it by.
     pub(crate) fn plain_window(&self) -> u64 {
-        match &self.half {
-            Half::Sender(sender) => sender.plain_window(),
-            Half::Receiver(_) => 0,
-        }
+        self.sender().map_or(0, Sender::plain_window)
     }
 
     /// What its control knows of the distance of losses; see [`Coupling`].
     pub(crate) fn inter_loss(&self) -> u64 {
-        match &self.half {
-            Half::Sender(sender) => sender.inter_loss(),
-            Half::Receiver(_) => 0,
-        }
+        self.sender().map_or(0, |sender| sender.window().control().inter_loss())
     }
 
     /// Tells its control of the others.
     pub(crate) fn set_coupling(&mut self, coupling: Coupling) {
-        if let Half::Sender(sender) = &mut self.half {
-            sender.set_coupling(coupling);
+        if let Some(sender) = self.sender_mut() {
+            sender.window_mut().set_coupling(coupling);
         }
     }
 }

@@ -24,9 +24,12 @@ impl Samples {
         Self { end: 0, sent_at: Time::ZERO, each: each.then(Box::default) }
     }
 
-    /// A segment leaves for the first time, while no hole is open; it ends at this offset.
+    /// A segment leaves for the first time; it ends at this offset. `hole`: the ACK of it may have to wait for a repair.
     #[inline]
-    pub(super) fn on_sent(&mut self, end: u64, now: Time) {
+    pub(super) fn on_sent(&mut self, end: u64, now: Time, hole: bool) {
+        if hole {
+            return;
+        }
         if self.end == 0 {
             (self.end, self.sent_at) = (end, now);
         }
@@ -76,7 +79,7 @@ mod tests {
     fn round_trips(samples: &mut Samples, sent: &[u64], acks: &[(u64, u64)]) -> (Vec<Option<u64>>, Duration) {
         let mut timer = RetransmissionTimer::new(&TcpConfig::default());
         for (end, at) in (1..).zip(sent) {
-            samples.on_sent(end, Time(*at));
+            samples.on_sent(end, Time(*at), false);
         }
         let each = acks.iter().map(|(una, at)| samples.on_ack(*una, Time(*at), &mut timer).map(|rtt| rtt.0));
         (each.collect(), timer.srtt())

@@ -1,5 +1,7 @@
 //! The send sequence space (RFC 9293 §3.3.1): what is acknowledged, what was sent, what the receiver has room for.
 
+use crate::tcp::segment::{Flags, Segment};
+
 /// Offsets of one connection's stream, FIN included.
 #[derive(Clone, Debug)]
 pub(super) struct SendSpace {
@@ -11,6 +13,16 @@ pub(super) struct SendSpace {
     max: u64,
     /// SND.WND: bytes that the receiver accepts beyond `una`.
     window: u64,
+}
+
+/// What an acknowledgement tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum News {
+    Nothing,
+    /// So many offsets have arrived of which that was not known.
+    Progress(u64),
+    /// The receiver got a segment, but still waits for the first one that is outstanding (RFC 5681 §2).
+    Duplicate,
 }
 
 impl SendSpace {
@@ -51,10 +63,18 @@ impl SendSpace {
         self.una == self.max && self.max > 0
     }
 
-    /// Whether an ACK of everything before `ack` is possible and not old (RFC 9293 §3.10.7.4).
+    /// An acknowledgement arrived. One that is old, or of what was never sent, tells nothing (RFC 9293 §3.10.7.4).
     #[inline]
-    pub(super) fn accepts(&self, ack: u64) -> bool {
-        (self.una..=self.max).contains(&ack)
+    pub(super) fn on_ack(&mut self, segment: &Segment) -> News {
+        if !(self.una..=self.max).contains(&segment.ack) {
+            return News::Nothing;
+        }
+        let same_window = self.set_window(segment.window);
+        if segment.ack > self.una {
+            return News::Progress(self.acknowledge(segment.ack));
+        }
+        let is_bare = !segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::FIN);
+        if self.outstanding() > 0 && same_window && is_bare { News::Duplicate } else { News::Nothing }
     }
 
     /// Everything before `ack` has arrived. Returns how many offsets that is news of.
@@ -120,7 +140,23 @@ mod tests {
         let mut space = SendSpace::new(50);
         space.on_sent(30);
         space.acknowledge(10);
-        assert_eq!([9, 10, 30, 31].map(|ack| space.accepts(ack)), [false, true, true, false]);
+        let ack = |ack| Segment { ack, window: 50, flags: Flags::ACK, ..Segment::default() };
+        let news = [9, 10, 30, 31].map(|at| space.clone().on_ack(&ack(at)));
+        assert_eq!(news, [News::Nothing, News::Duplicate, News::Progress(20), News::Nothing]);
+        assert!([9, 31].iter().all(|&at| space.on_ack(&Segment { window: 7, ..ack(at) }) == News::Nothing));
+        assert!(space.has_room(60), "nor do they move the window");
+    }
+
+    #[test]
+    fn a_duplicate_says_nothing_else() {
+        let mut space = SendSpace::new(50);
+        let ack = Segment { window: 50, flags: Flags::ACK, ..Segment::default() };
+        assert_eq!(space.on_ack(&ack), News::Nothing, "nothing is outstanding");
+        space.on_sent(30);
+        assert_eq!(space.on_ack(&ack), News::Duplicate);
+        assert_eq!(space.on_ack(&Segment { flags: Flags::ACK | Flags::FIN, ..ack }), News::Nothing);
+        assert_eq!(space.on_ack(&Segment { window: 60, ..ack }), News::Nothing, "a window update");
+        assert_eq!(space.on_ack(&Segment { window: 60, ..ack }), News::Duplicate);
     }
 
     #[test]

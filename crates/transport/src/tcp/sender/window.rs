@@ -7,7 +7,7 @@ use crate::units::{Rate, Time};
 
 /// A sender's congestion window.
 #[derive(Clone, Debug)]
-pub(super) struct CongestionWindow {
+pub(in crate::tcp) struct CongestionWindow {
     window: Window,
     control: Controller,
     /// The window to begin with, in bytes.
@@ -16,6 +16,18 @@ pub(super) struct CongestionWindow {
     limited_since: Time,
     /// Probes sent since the last progress; 0: data is sent as ever.
     probes: u16,
+}
+
+/// What a recovery does to the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    Nothing,
+    /// So large, in bytes.
+    To(u64),
+    /// Fast recovery: a segment has left the network (RFC 5681 §3.2 step 4).
+    Inflate,
+    /// Fast recovery: so many bytes were acknowledged and leave the window, and one segment more may be sent (RFC 6582 §3.2 step 3).
+    Deflate(u64),
 }
 
 impl CongestionWindow {
@@ -32,7 +44,7 @@ impl CongestionWindow {
 
     /// Its size in bytes.
     #[inline]
-    pub(super) fn size(&self) -> u64 {
+    pub(in crate::tcp) fn size(&self) -> u64 {
         self.window.cwnd()
     }
 
@@ -60,12 +72,12 @@ impl CongestionWindow {
     }
 
     /// What its control knows and wants to know.
-    pub(super) fn control(&self) -> &Controller {
+    pub(in crate::tcp) fn control(&self) -> &Controller {
         &self.control
     }
 
     /// What is known of the connection's other subflows has changed.
-    pub(super) fn set_coupling(&mut self, coupling: Coupling) {
+    pub(in crate::tcp) fn set_coupling(&mut self, coupling: Coupling) {
         self.control.set_coupling(coupling);
     }
 
@@ -143,33 +155,36 @@ impl CongestionWindow {
     }
 
     /// Recovery decides how large it is.
-    pub(super) fn set(&mut self, bytes: u64) {
-        self.window.set(bytes);
-    }
-
-    /// Fast recovery: a segment has left the network (RFC 5681 §3.2 step 4).
-    pub(super) fn inflate(&mut self) {
-        self.window.inflate(self.mss());
-    }
-
-    /// Fast recovery: what was acknowledged leaves the window, and one segment more may be sent (RFC 6582 §3.2 step 3).
-    pub(super) fn deflate(&mut self, acknowledged: u64) {
-        self.window.deflate(acknowledged);
-    }
-
-    /// It is the limit, from now on if it was not before.
     #[inline]
-    pub(super) fn limits(&mut self, now: Time) {
+    pub(super) fn apply(&mut self, change: Change) {
+        match change {
+            Change::Nothing => {}
+            Change::To(bytes) => self.window.set(bytes),
+            Change::Inflate => self.window.inflate(self.mss()),
+            Change::Deflate(acknowledged) => self.window.deflate(acknowledged),
+        }
+    }
+
+    /// Whether a segment may leave that would exceed it by `over` bytes. `is_offered`: application and receive window let it;
+    /// `may_exceed`: recovery does not mind the excess. What does not, is the limit, from now on if it was not before.
+    #[inline]
+    pub(super) fn admits(&mut self, now: Time, over: u64, is_offered: bool, may_exceed: impl FnOnce() -> bool) -> bool {
+        if over > 0 && !(is_offered && may_exceed()) {
+            self.limits(now);
+            return false;
+        }
+        if !is_offered {
+            self.limited_since = self.limited_since.min(now);
+        }
+        is_offered
+    }
+
+    #[inline]
+    fn limits(&mut self, now: Time) {
         if self.limited_since != Time::MAX {
             self.control.on_limited(self.limited_since, now);
             self.limited_since = Time::MAX;
         }
-    }
-
-    /// Application or receive window are the limit, from now on if they were not before.
-    #[inline]
-    pub(super) fn does_not_limit(&mut self, now: Time) {
-        self.limited_since = self.limited_since.min(now);
     }
 
     /// The rate at which segments may leave; `None`: as fast as the window allows.
@@ -183,11 +198,17 @@ impl CongestionWindow {
     pub(super) fn on_sent(&mut self, end: u64, now: Time) {
         self.window.on_sent(end, now);
     }
+}
 
+#[cfg(test)]
+impl CongestionWindow {
     /// As after a loss at this window: growth is congestion avoidance's.
-    #[cfg(test)]
-    pub(super) fn leave_slow_start(&mut self) {
+    pub(in crate::tcp) fn leave_slow_start(&mut self) {
         self.window.set_ssthresh(self.size());
+    }
+
+    pub(in crate::tcp) fn in_slow_start(&self) -> bool {
+        self.size() < self.ssthresh()
     }
 }
 
@@ -216,13 +237,13 @@ mod tests {
         let mut window = window(Algorithm::NewReno);
         window.on_loss(10 * MSS, &Flow::NEW);
         assert_eq!((window.size(), window.ssthresh()), (5 * MSS, 5 * MSS));
-        window.inflate();
+        window.apply(Change::Inflate);
         assert!(window.is_full(6 * MSS) && !window.is_full(5 * MSS));
-        window.deflate(2 * MSS);
+        window.apply(Change::Deflate(2 * MSS));
         assert_eq!(window.size(), 5 * MSS, "two left, one may be sent");
-        window.deflate(MSS / 2);
+        window.apply(Change::Deflate(MSS / 2));
         assert_eq!(window.size(), 5 * MSS - MSS / 2, "less than a segment adds none");
-        window.deflate(50 * MSS);
+        window.apply(Change::Deflate(50 * MSS));
         assert_eq!(window.size(), MSS);
     }
 
@@ -241,11 +262,22 @@ mod tests {
     #[test]
     fn an_idle_connection_starts_again_and_never_with_more_than_it_had() {
         let mut window = window(Algorithm::NewReno);
-        window.set(30 * MSS);
+        window.apply(Change::To(30 * MSS));
         window.restart();
         assert_eq!(window.size(), 10 * MSS);
-        window.set(3 * MSS);
+        window.apply(Change::To(3 * MSS));
         window.restart();
         assert_eq!(window.size(), 3 * MSS);
+    }
+
+    #[test]
+    fn who_holds_a_segment_back_is_the_limit() {
+        let mut window = window(Algorithm::Cubic);
+        assert!(window.admits(Time(1), 0, true, || false) && window.admits(Time(1), 5, true, || true));
+        assert_eq!(window.limited_since, Time::MAX);
+        assert!(!window.admits(Time(2), 0, false, || false) && !window.admits(Time(3), 0, false, || false));
+        assert_eq!(window.limited_since, Time(2), "the application, since it first had nothing");
+        assert!(window.admits(Time(4), 0, true, || false) && window.limited_since == Time(2));
+        assert!(!window.admits(Time(5), 5, false, || true) && window.limited_since == Time::MAX);
     }
 }

@@ -45,8 +45,8 @@ fn slow_start(config: &TcpConfig) -> Overshoot {
             done.longest_queue = done.longest_queue.max(queue.len());
             acks.push_back((leaves + PATH, out.segment.seq));
         }
-        done.window = done.window.max(sender.cwnd() / MSS);
-        if sender.in_slow_start() {
+        done.window = done.window.max(sender.window().size() / MSS);
+        if sender.window().in_slow_start() {
             done.at = now;
         }
         let Some((at, seq)) = acks.pop_front() else { break };

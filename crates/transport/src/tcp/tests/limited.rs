@@ -130,9 +130,9 @@ fn cubic_s_clock_stands_still_while_the_receive_window_is_the_limit() {
                 }
             }
         }
-        sender.cwnd() / MSS
+        sender.window().size() / MSS
     };
-    sender.leave_slow_start();
+    sender.window_mut().leave_slow_start();
     assert_eq!(drive(&mut sender, 2_000, 30), 31, "as large as the receive window lets it grow");
     let after = drive(&mut sender, 20, 1_000);
     // Twenty round trips of the Reno-friendly region. Half a window each would be 30 * 1.5^20.
@@ -188,19 +188,19 @@ proptest! {
 #[test]
 fn the_buffer_s_high_water_mark_is_that_of_what_has_not_been_acknowledged() {
     let new = |bytes| Sender::new(&TcpConfig::default(), FlowSpec::of(bytes), Time::ZERO);
-    assert_eq!(new(Some(5000)).most_queued(), 5000, "handed over at once");
-    assert_eq!(new(None).most_queued(), u64::MAX);
+    assert_eq!(new(Some(5000)).stream().most_queued(), 5000, "handed over at once");
+    assert_eq!(new(None).stream().most_queued(), u64::MAX);
     let (mut sender, mut timer) = (new(Some(100 * MSS)), RetransmissionTimer::new(&TcpConfig::default()));
-    sender.set_available(0);
-    assert_eq!(sender.most_queued(), 0);
-    sender.set_available(4 * MSS);
+    sender.stream_mut().provide(0);
+    assert_eq!(sender.stream().most_queued(), 0);
+    sender.stream_mut().provide(4 * MSS);
     while sender.poll_transmit(&mut timer, at(1)).is_some() {}
     let ack = Segment { ack: 3 * MSS, window: 65_535, flags: Flags::ACK, ..Segment::default() };
     sender.on_ack(&mut timer, at(2), &ack);
-    sender.set_available(6 * MSS);
-    assert_eq!(sender.most_queued(), 4 * MSS, "three of six are acknowledged");
-    sender.set_available(9 * MSS);
-    assert_eq!(sender.most_queued(), 6 * MSS);
-    sender.set_available(200 * MSS);
-    assert_eq!(sender.most_queued(), 97 * MSS, "no more than the object has");
+    sender.stream_mut().provide(6 * MSS);
+    assert_eq!(sender.stream().most_queued(), 4 * MSS, "three of six are acknowledged");
+    sender.stream_mut().provide(9 * MSS);
+    assert_eq!(sender.stream().most_queued(), 6 * MSS);
+    sender.stream_mut().provide(200 * MSS);
+    assert_eq!(sender.stream().most_queued(), 97 * MSS, "no more than the object has");
 }

@@ -30,7 +30,7 @@ impl Bench {
 
     /// What its control has seen, in microseconds.
     fn samples(&self) -> Vec<u64> {
-        let crate::tcp::congestion::Controller::Timed(control) = self.sender.control() else {
+        let crate::tcp::congestion::Controller::Timed(control) = self.sender.window().control() else {
             panic!("another control")
         };
         control.0.iter().map(|rtt| rtt.0 / 1_000_000).collect()

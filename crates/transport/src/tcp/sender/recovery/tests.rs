@@ -1,4 +1,6 @@
+use super::super::window::CongestionWindow;
 use super::*;
+use crate::tcp::flow::Flow;
 use crate::tcp::{Algorithm, Flags};
 
 const MSS: u64 = 1000;
@@ -16,7 +18,8 @@ impl Bench {
         let config = TcpConfig { packet: crate::Bytes(MSS + 40), initial_window: 10, ..config };
         let mut space = SendSpace::new(1 << 30);
         space.on_sent(sent * MSS);
-        Self { recovery: Recovery::new(&config), space, window: CongestionWindow::new(&config) }
+        let window = CongestionWindow::new(&config);
+        Self { recovery: Recovery::new(&config, window.control()), space, window }
     }
 
     /// Duplicate ACKs, each with these SACK blocks; returns whether the last began a recovery.
@@ -26,12 +29,16 @@ impl Bench {
             segment.push_sack(start * MSS, end * MSS);
         }
         (0..count).fold(false, |_, _| {
-            let loss = self.recovery.on_duplicate_ack(&segment, &self.space, &mut self.window);
-            if let Some(news) = loss {
-                let first_end = self.space.una() + MSS;
-                self.recovery.begin(news, first_end, &self.space, &mut self.window, &Flow::NEW);
-            }
-            loss.is_some()
+            let (change, is_loss) = match self.recovery.on_duplicate_ack(&segment, &self.space) {
+                Meaning::NoLoss(change) => (change, false),
+                Meaning::Loss { newly_sacked } => {
+                    self.window.on_loss(self.recovery.take_flight(&self.space), &Flow::NEW);
+                    let first_end = self.space.una() + MSS;
+                    (self.recovery.begin(newly_sacked, first_end, &self.space, self.window.ssthresh()), true)
+                }
+            };
+            self.window.apply(change);
+            is_loss
         })
     }
 
@@ -39,16 +46,15 @@ impl Bench {
     fn ack(&mut self, segment: u64) -> bool {
         let bytes = self.space.acknowledge(segment * MSS);
         let segment = Segment { ack: segment * MSS, flags: Flags::ACK, ..Segment::default() };
-        self.recovery.on_ack(&segment, bytes, &self.space, &mut self.window)
+        let (change, restart) = self.recovery.on_ack(&segment, bytes, &self.space);
+        self.window.apply(change);
+        restart
     }
 
     /// The first of the segment that the scoreboard sends next.
     fn next_by_sack(&mut self) -> Option<u64> {
-        if !self.recovery.pipe_has_room(&self.window) {
-            return None;
-        }
-        let max = self.space.max();
-        let (seq, end) = self.recovery.next_by_sack(&self.space, MSS, Some(max + MSS), max)?;
+        let (max, cwnd) = (self.space.max(), self.window.size());
+        let (seq, end) = self.recovery.take_by_sack(&self.space, cwnd, Some(max + MSS), max)?;
         self.space.on_sent(end);
         Some(seq / MSS)
     }
@@ -122,10 +128,11 @@ fn duplicates_that_answer_repetitions_begin_no_recovery() {
 #[test]
 fn two_duplicates_let_two_new_segments_leave_beyond_the_window() {
     let mut bench = Bench::new(newreno(), 10);
-    let may = |bench: &Bench, over| bench.recovery.is_limited_transmit(MSS, over * MSS, MSS);
-    assert!(!may(&bench, 1) && !bench.recovery.lets_new_data_leave(&bench.space, &bench.window));
+    let may = |bench: &Bench, over| bench.recovery.is_limited_transmit(MSS, over * MSS);
+    let lets_more = |bench: &Bench| bench.recovery.lets_new_data_leave(&bench.space, bench.window.size());
+    assert!(!may(&bench, 1) && !lets_more(&bench));
     bench.duplicates(1, &[]);
-    assert!(may(&bench, 1) && !may(&bench, 2) && bench.recovery.lets_new_data_leave(&bench.space, &bench.window));
+    assert!(may(&bench, 1) && !may(&bench, 2) && lets_more(&bench));
     bench.recovery.on_sent_beyond_window(MSS);
     bench.space.on_sent(11 * MSS);
     assert!(!may(&bench, 1), "one for each");
