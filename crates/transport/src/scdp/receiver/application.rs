@@ -70,7 +70,7 @@ impl Receiver {
     /// The result of decoding a block for which the decoder returned [`Decode::Pending`](crate::scdp::Decode::Pending): its source symbols are available, or more
     /// symbols are needed. Ignored for any other block.
     pub fn decoded(&mut self, now: Time, block: u32, complete: bool) {
-        let Some(session) = self.session.filter(|_| !self.over()) else { return };
+        let Some(session) = self.session.filter(|_| !self.state.is_over()) else { return };
         let Some(index) = self.blocks().index_of(block) else { return };
         if !self.blocks().get(index).is_some_and(Block::is_pending) {
             return;
@@ -101,7 +101,7 @@ impl Receiver {
     /// it has all blocks before `first`. Returns whether it does so.
     pub fn join_at(&mut self, first: u32) -> bool {
         let is_there = self.session.is_none_or(|session| first < session.layout.blocks);
-        if !self.lanes().is_single() || self.over() || !is_there || !self.blocks().may_join_at(first) {
+        if !self.lanes().is_single() || self.state.is_over() || !is_there || !self.blocks().may_join_at(first) {
             return false;
         }
         if self.session.is_some() {
@@ -132,7 +132,7 @@ impl Receiver {
     fn unchecked(&self, block: u32) -> Option<usize> {
         let index = self.blocks().index_of(block)?;
         let waits = self.blocks().get(index).is_some_and(|block| block.is_complete() && !block.is_confirmed());
-        (waits && !self.over()).then_some(index)
+        (waits && !self.state.is_over()).then_some(index)
     }
 
     /// A complete block is right.

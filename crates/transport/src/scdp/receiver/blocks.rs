@@ -1,12 +1,11 @@
-//! The blocks in progress: what they need, what of that is in flight, and what counts as lost, so that symbols that will never
-//! arrive do not hold the receiver's window.
+//! The blocks in progress: what they need, and what of that is in flight.
 
 use super::order::Order;
 use super::session::Session;
-use crate::scdp::block::Block;
+use crate::scdp::block::{Block, Collected};
 use crate::scdp::config::ScdpConfig;
 use crate::scdp::header::Symbol;
-use crate::scdp::layout::{LIVE_BLOCKS, initial_window, lane_source};
+use crate::scdp::layout::{LIVE_BLOCKS, initial_window};
 use std::collections::VecDeque;
 use std::collections::vec_deque::Iter;
 
@@ -24,14 +23,8 @@ pub(super) struct Blocks {
     aside: VecDeque<Block>,
     /// Symbols that the blocks in progress need and that are not in flight.
     need: u64,
-    /// Source symbols of the blocks not begun.
-    future: u64,
-    /// The last block with a symbol that there was no room for: a quorum of the group has reached it.
-    passed: u32,
     /// Symbols beyond K that a block needs once it has lost one.
     overhead: u32,
-    /// A symbol counts as lost once this many later ones have arrived; 0: never.
-    tolerance: u32,
 }
 
 impl Blocks {
@@ -43,10 +36,7 @@ impl Blocks {
             spare: Vec::new(),
             aside: VecDeque::new(),
             need: 0,
-            future: 0,
-            passed: 0,
             overhead: config.overhead,
-            tolerance: config.reorder_tolerance,
         }
     }
 
@@ -57,10 +47,8 @@ impl Blocks {
 
     /// The first symbol has arrived.
     pub(super) fn establish(&mut self, session: &Session) {
-        let layout = &session.layout;
-        self.base = self.base.min(layout.blocks - 1);
-        self.order.establish(layout.blocks);
-        self.future = layout.symbols - layout.symbols_before(self.base);
+        self.base = self.base.min(session.layout.blocks - 1);
+        self.order.establish(&session.layout, self.base);
     }
 
     /// The blocks of a lane's initial window: calls `push(self, index, count)`.
@@ -105,6 +93,12 @@ impl Blocks {
     #[inline]
     pub(super) fn at(&self, index: usize) -> &Block {
         &self.live[index]
+    }
+
+    /// What has arrived of it.
+    pub(super) fn collected(&self, index: usize) -> Collected {
+        let block = self.at(index);
+        Collected { block: self.number(index), source_symbols: block.source_symbols(), received: block.received() }
     }
 
     /// Its number in the object.
@@ -163,20 +157,20 @@ impl Blocks {
     /// Whether the next block may be begun, if there is one.
     #[inline]
     pub(super) fn may_open(&self, full: bool) -> bool {
-        self.future > 0 && self.len() < LIVE_BLOCKS && !full
+        self.order.unbegun() > 0 && self.len() < LIVE_BLOCKS && !full
     }
 
     /// Symbols to ask for, those of blocks that may be begun included.
     #[inline]
     pub(super) fn wanted(&self, full: bool) -> u32 {
-        let future = if self.may_open(full) { self.future } else { 0 };
+        let future = if self.may_open(full) { self.order.unbegun() } else { 0 };
         self.need.saturating_add(future).min(u64::from(u32::MAX)) as u32
     }
 
     /// Whether the session waits for just one more symbol, of this block.
     pub(super) fn lacks_one(&self, index: usize) -> bool {
         let missing = || self.live.iter().map(|b| u64::from(b.missing())).sum::<u64>();
-        self.future == 0 && self.live[index].missing() == 1 && missing() == 1
+        self.order.unbegun() == 0 && self.live[index].missing() == 1 && missing() == 1
     }
 
     /// Source symbols that are here if no block in progress counts; in a session without end, theirs count, too.
@@ -194,7 +188,7 @@ impl Blocks {
     pub(super) fn begin(&mut self, block: u32, session: &Session, full: bool) -> Option<usize> {
         let index = (block - self.base) as usize;
         if !self.has_room(index, full) {
-            self.passed = self.passed.max(block);
+            self.order.pass(block);
             return None;
         }
         self.reach(index, session);
@@ -214,20 +208,17 @@ impl Blocks {
         let k = session.layout.source_symbols(number);
         let mut block = self.spare.pop().unwrap_or_default();
         block.renew(k, session.lanes);
-        if number < self.passed {
+        if self.order.begin(number, &session.layout) {
             // Its source symbols were sent while there was no room for them. Only the symbols after them are still to be sent.
             block.extend(0, k - 1);
         }
         self.need += u64::from(block.need());
-        if !session.layout.endless() {
-            self.future -= u64::from(k);
-        }
         self.live.push_back(block);
     }
 
     /// What was sent to others while there was no room for it is sent to this receiver as well.
     pub(super) fn forget_passed(&mut self) {
-        self.passed = 0;
+        self.order.forget_passed();
     }
 
     /// Changes a block and updates the sum of needs.
@@ -323,39 +314,9 @@ impl Blocks {
         (0..self.len()).map(|index| self.lose_some(index, |b| b.confirm_loss(lane))).sum()
     }
 
-    /// The `j`-th symbol of a lane has arrived whole in this block: what should have arrived long before is lost. Returns how many.
+    /// What is missing among the first `until` symbols of a lane is lost; returns how many.
     #[inline]
-    pub(super) fn find_gaps(&mut self, index: usize, lane: u32, j: u32, lanes: u32) -> u32 {
-        if self.tolerance == 0 {
-            return 0;
-        }
-        let lost = self.sweep(index, lane, j.saturating_sub(self.tolerance));
-        if index == 0 || j >= lane_source(self.live[index].source_symbols(), lane, lanes) {
-            return lost;
-        }
-        lost + self.find_earlier_gaps(index, lane, j, lanes)
-    }
-
-    /// Source symbols of earlier blocks were emitted before those of this one, and so were their repair symbols, if those
-    /// were requested before.
-    fn find_earlier_gaps(&mut self, index: usize, lane: u32, j: u32, lanes: u32) -> u32 {
-        let (mut lost, tolerance) = (0, self.tolerance);
-        let (mut ahead, asked) = (j, self.live[index].lane(lane).first_asked + u64::from(j));
-        for earlier in (0..index).rev() {
-            let source = lane_source(self.live[earlier].source_symbols(), lane, lanes);
-            ahead += source;
-            if !self.live[earlier].is_complete() && self.live[earlier].lane(lane).outstanding > 0 {
-                lost += self.sweep(earlier, lane, ahead.saturating_sub(tolerance).min(source));
-                if self.live[earlier].lane(lane).last_asked + u64::from(tolerance) <= asked {
-                    lost += self.lose(earlier, lane);
-                }
-            }
-        }
-        lost
-    }
-
-    #[inline]
-    fn sweep(&mut self, index: usize, lane: u32, until: u32) -> u32 {
+    pub(super) fn sweep(&mut self, index: usize, lane: u32, until: u32) -> u32 {
         if until > self.live[index].lane(lane).swept { self.lose_some(index, |b| b.sweep(lane, until)) } else { 0 }
     }
 
@@ -405,37 +366,33 @@ impl Blocks {
 
     /// The blocks before `first` are received in the second turn. Returns those that have to be received from the beginning then.
     pub(super) fn join_at(&mut self, first: u32, session: Option<&Session>) -> Vec<u32> {
+        let base = std::mem::replace(&mut self.base, first);
+        self.order.join(first, session.map(|_| base));
+        let Some(session) = session else { return Vec::new() };
+        let later = self.live.split_off(((first - base) as usize).min(self.len()));
+        self.aside = std::mem::replace(&mut self.live, later);
         let mut again = Vec::new();
-        let began = session.map(|_| self.base);
-        if let Some(session) = session {
-            let later = self.live.split_off(((first - self.base) as usize).min(self.len()));
-            let mut begun = std::mem::replace(&mut self.live, later);
-            for (number, block) in (self.base..).zip(begun.iter_mut()).filter(|(_, block)| !block.is_complete()) {
-                block.renew(session.layout.source_symbols(number), session.lanes);
-                again.push(number);
-            }
-            (self.aside, self.passed) = (begun, 0);
-            self.count(session, first, session.layout.blocks);
+        for (number, block) in (base..).zip(&mut self.aside).filter(|(_, block)| !block.is_complete()) {
+            block.renew(session.layout.source_symbols(number), session.lanes);
+            again.push(number);
         }
-        self.order.join(first, began);
-        self.base = first;
+        self.begin_turn(session);
         again
     }
 
     /// The first turn is over. Returns whether there is a second one, which begins.
     pub(super) fn begin_second_turn(&mut self, session: &Session) -> bool {
-        let Some((first, joined)) = self.order.begin_second() else { return false };
+        let Some(first) = self.order.begin_second() else { return false };
         self.live = std::mem::take(&mut self.aside);
-        (self.base, self.passed) = (first, 0);
-        self.count(session, first, joined);
+        self.base = first;
+        self.begin_turn(session);
         true
     }
 
-    /// Counts what the blocks from `first` to `end` need.
-    fn count(&mut self, session: &Session, first: u32, end: u32) {
-        let begun = first + self.len() as u32;
+    /// Counts what the blocks of this turn need.
+    fn begin_turn(&mut self, session: &Session) {
         self.need = self.live.iter().map(|block| u64::from(block.need())).sum();
-        self.future = session.layout.symbols_before(end) - session.layout.symbols_before(begun.min(end));
+        self.order.begin_turn(&session.layout, self.number(self.len()));
     }
 
     /// Checks the bookkeeping, and returns the symbols in flight from each lane.

@@ -91,7 +91,7 @@ impl Checks {
         let first = first.filter(|first| !first.is_complete() && !first.is_pending())?;
         let sole = first.sole()?;
         let lane = lanes.at(sole as usize);
-        let rounds = ROUND_TRIPS + 2 * (first.source_symbols() / lane.window().symbols().max(1));
+        let rounds = ROUND_TRIPS + 2 * (first.source_symbols() / lane.credits.window().symbols().max(1));
         // The fastest sender's timeout: a sender must not gain time by answering late.
         let round = lanes.least_timeout()?;
         Some((sole, self.since + round * (u64::from(rounds) << lane.withheld().min(DOUBLINGS))))

@@ -6,7 +6,6 @@
 //! than two windows ahead of another, or much faster, waits no longer: its repair symbols replace the slow sender's source symbols.
 
 use super::blocks::Blocks;
-use super::lane::Lane;
 use super::lanes::Lanes;
 use super::session::Session;
 use crate::scdp::block::Block;
@@ -86,7 +85,7 @@ impl Choice<'_> {
     /// senders answer, and they are not too far behind.
     fn is_awaited(&self, index: usize, lane: usize) -> bool {
         let asked = |lane: usize| self.blocks.from(index).map(|b| b.lane(lane as u32).requested).sum::<u32>();
-        let reach = asked(lane).saturating_sub(2 * self.lanes.at(lane).window().symbols());
+        let reach = asked(lane).saturating_sub(2 * self.lanes.at(lane).credits.window().symbols());
         let in_reach = |other| {
             self.lanes.in_touch(self.lanes.at(other)) && reach <= asked(other) && !self.is_passed_over(index, other)
         };
@@ -124,8 +123,9 @@ impl Choice<'_> {
         let bar = self.bar()?;
         let takes_long = |index: usize, lane: usize| {
             let held = self.held(index, lane).min(self.blocks.at(index).need());
-            let l: &Lane = self.lanes.at(lane);
-            let taken = l.response().map(|response| response + response * u64::from(held) / u64::from(l.most().max(1)));
+            let credits = &self.lanes.at(lane).credits;
+            let most = u64::from(credits.most().max(1));
+            let taken = credits.response().map(|response| response + response * u64::from(held) / most);
             held > 0 && taken.is_some_and(|taken| taken > bar)
         };
         (first..self.blocks.len()).filter(|&index| self.blocks.at(index).need() > 0).find_map(|index| {

@@ -3,11 +3,10 @@
 
 use super::blocks::Blocks;
 use super::choice::Choice;
-use super::lane::Arrived;
-use super::lanes::{Lanes, Silence};
+use super::gaps::Gaps;
+use super::lanes::{Arrived, Lanes, Seen, Silence};
 use super::session::Session;
 use super::taking_over::Idle;
-use super::window::Seen;
 use crate::scdp::block::Block;
 use crate::scdp::config::ScdpConfig;
 use crate::scdp::header::{Header, Symbol};
@@ -18,6 +17,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) struct Requests {
     blocks: Blocks,
+    gaps: Gaps,
     lanes: Lanes,
 }
 
@@ -47,7 +47,8 @@ pub(super) enum Taken {
 impl Requests {
     /// Of up to `senders` senders. `seed`: for what windows draw.
     pub(super) fn new(config: &Arc<ScdpConfig>, senders: u16, seed: u64) -> Self {
-        Self { blocks: Blocks::new(config), lanes: Lanes::new(Arc::clone(config), senders, seed) }
+        let lanes = Lanes::new(Arc::clone(config), senders, seed);
+        Self { blocks: Blocks::new(config), gaps: Gaps::new(config), lanes }
     }
 
     #[inline]
@@ -74,7 +75,7 @@ impl Requests {
 
     /// The first symbol has arrived: the initial windows are in flight.
     pub(super) fn establish(&mut self, now: Time, session: &Session) {
-        let Self { blocks, lanes } = self;
+        let Self { blocks, lanes, .. } = self;
         blocks.establish(session);
         lanes.establish(session);
         for lane in 0..session.lanes {
@@ -128,11 +129,11 @@ impl Requests {
     /// The pull to repeat, if one is due to a sender.
     #[inline]
     pub(super) fn retry(&mut self, lane: u32) -> Option<Asked> {
-        if !self.lanes.at_mut(lane).take_retry() {
+        if !self.lanes.at_mut(lane).retransmission.take_due() {
             return None;
         }
         let index = self.blocks.suspect_loss(lane)?;
-        self.lanes.at_mut(lane).on_retry();
+        self.lanes.at_mut(lane).retransmission.on_repeated();
         Some(Asked { index, upto: self.blocks.at(index).lane(lane).requested, fin: self.blocks.lacks_one(index) })
     }
 
@@ -147,7 +148,7 @@ impl Requests {
         place: u32,
     ) {
         let lane = u32::from(arrival.from);
-        let is_fixed = self.lanes.at(lane as usize).window().is_fixed();
+        let is_fixed = self.lanes.at(lane as usize).credits.window().is_fixed();
         let is_before = self.lanes.is_in_group() && symbol.block < self.blocks.base();
         let arrived = Arrived {
             block: symbol.block,
@@ -201,20 +202,23 @@ impl Requests {
         Taken::Counted(index)
     }
 
-    /// A symbol of a sender has been taken in: its window, which it finds itself, may have changed, or allow more than there is to ask
+    /// A symbol of a sender has been taken in: its window, if the receiver finds that itself, may have changed, or allow more than there is to ask
     /// for. `over`: nothing is asked for any more.
     #[inline]
     pub(super) fn adjust(&mut self, lane: u32, session: &Session, full: bool, over: bool) {
+        if self.lanes.at(lane as usize).credits.window().is_fixed() {
+            return;
+        }
         self.lanes.refresh(lane);
         if self.lanes.is_in_group() && !over {
             self.make_room(lane);
         }
-        let l = self.lanes.at(lane as usize);
-        let is_idle = l.credits() > 0 && (over || self.wanted(Some(session), full) == 0);
+        let credits = &self.lanes.at(lane as usize).credits;
+        let is_idle = credits.left() > 0 && (over || self.wanted(Some(session), full) == 0);
         // Other senders may have been chosen instead.
-        let is_passed_over = !self.lanes.is_single() && l.credits() > l.window().symbols() / 2;
-        if is_idle || l.is_held_back() || is_passed_over {
-            self.lanes.at_mut(lane).on_limited();
+        let is_passed_over = !self.lanes.is_single() && credits.left() > credits.window().symbols() / 2;
+        if is_idle || credits.is_held_back() || is_passed_over {
+            self.lanes.at_mut(lane).credits.on_limited();
         }
     }
 
@@ -222,14 +226,17 @@ impl Requests {
     #[inline]
     fn arrived(&mut self, now: Time, index: usize, lane: u32, j: u32, trimmed: bool) {
         // What others of a group wait for does not show that nothing was lost.
-        self.lanes.at_mut(lane).on_new_symbol(now);
+        self.lanes.at_mut(lane).retransmission.on_new_symbol(now);
         if self.blocks.arrived(index, lane, j) {
             self.lanes.no_longer_waits(lane, 1);
-            self.lanes.at_mut(lane).on_useful();
+            self.lanes.at_mut(lane).credits.on_useful();
         }
         // A header may have overtaken the symbols before it.
-        if self.lanes.at(lane as usize).is_retried() && !trimmed && self.blocks.confirms_loss(index, lane, j) {
-            self.lanes.at_mut(lane).on_answer();
+        if self.lanes.at(lane as usize).retransmission.is_unanswered()
+            && !trimmed
+            && self.blocks.confirms_loss(index, lane, j)
+        {
+            self.lanes.at_mut(lane).retransmission.on_answer();
             let lost = self.blocks.confirm_loss(lane);
             self.lanes.on_lost(lane, lost);
         }
@@ -238,23 +245,47 @@ impl Requests {
     /// It was whole: what should have arrived long before is lost.
     #[inline]
     fn find_gaps(&mut self, index: usize, lane: u32, j: u32) {
-        let lost = self.blocks.find_gaps(index, lane, j, self.lanes.len() as u32);
+        let lost = self.gaps.find(&mut self.blocks, index, lane, j, self.lanes.len() as u32);
         self.lanes.on_lost(lane, lost);
     }
 
     /// A block no longer waits for what is in flight from a sender, which is not lost.
-    pub(super) fn give_up(&mut self, index: usize, lane: u32) {
+    fn give_up(&mut self, index: usize, lane: u32) {
         let coming = self.blocks.give_up(index, lane);
         self.lanes.no_longer_waits(lane, coming);
     }
 
-    /// The same of all senders: what is still in flight finds the block complete, and the window is free for other blocks.
-    pub(super) fn free_window(&mut self, index: usize) {
+    /// The same of all senders.
+    fn free_window(&mut self, index: usize) {
         (0..self.lanes.len() as u32).for_each(|lane| self.give_up(index, lane));
     }
 
+    /// A block is complete: what is still in flight will find it so, and the window is free for other blocks.
+    pub(super) fn complete(&mut self, index: usize) {
+        self.free_window(index);
+        self.blocks.complete(index);
+    }
+
+    /// A block is decoded elsewhere: whether more symbols are needed is unknown, and what is still in flight is not waited for.
+    pub(super) fn decode_later(&mut self, index: usize) {
+        self.blocks.decode_later(index);
+        self.free_window(index);
+    }
+
+    /// Releases blocks at the front; see [`Blocks::release`]. The second turn begins when the first one is over. Whether none is left.
+    pub(super) fn release(&mut self, session: &Session, checks: bool) -> bool {
+        if !self.blocks.release(session, checks) {
+            return false;
+        }
+        if !self.blocks.begin_second_turn(session) {
+            return true;
+        }
+        self.lanes.at_mut(0).retransmission.forget_pull();
+        self.release(session, checks)
+    }
+
     /// What a block waits for from a sender is lost.
-    pub(super) fn lose(&mut self, index: usize, lane: u32) {
+    fn lose(&mut self, index: usize, lane: u32) {
         let lost = self.blocks.lose(index, lane);
         self.lanes.on_lost(lane, lost);
     }
@@ -305,11 +336,11 @@ impl Requests {
     /// say nothing about the path.
     pub(super) fn make_room(&mut self, lane: u32) {
         let waits = |first: &Block| first.need() > 0 && first.takes(lane) && first.lane(lane).outstanding == 0;
-        if !self.blocks.get(0).is_some_and(waits) || self.lanes.at(lane as usize).window().is_fixed() {
+        if !self.blocks.get(0).is_some_and(waits) || self.lanes.at(lane as usize).credits.window().is_fixed() {
             return;
         }
         for index in (1..self.blocks.len()).rev() {
-            if self.lanes.at(lane as usize).credits() > 0 {
+            if self.lanes.at(lane as usize).credits.left() > 0 {
                 return;
             }
             if self.lanes.is_in_group() {
@@ -345,7 +376,7 @@ impl Requests {
     fn stop_waiting(&mut self, index: usize, lane: u32, most: u32) -> u32 {
         let number = self.blocks.at(index).lane(lane).last_asked;
         let count = self.blocks.overtake(index, lane, most);
-        self.lanes.at_mut(lane).on_late(number);
+        self.lanes.at_mut(lane).credits.on_late(number);
         self.lanes.no_longer_waits(lane, count);
         count
     }
@@ -355,7 +386,7 @@ impl Requests {
     pub(super) fn check(&self) -> u32 {
         let coming = self.blocks.check(self.lanes.len() as u32);
         for (i, lane) in self.lanes.iter().enumerate() {
-            assert_eq!(lane.outstanding(), coming.get(i).copied().unwrap_or(0), "lane {i}");
+            assert_eq!(lane.credits.outstanding(), coming.get(i).copied().unwrap_or(0), "lane {i}");
         }
         self.lanes.check() + coming.iter().sum::<u32>()
     }
@@ -364,10 +395,10 @@ impl Requests {
 /// Requests `count` more symbols of a block from a lane; returns the total requested of the block from that lane.
 #[inline]
 fn request(now: Time, blocks: &mut Blocks, lanes: &mut Lanes, index: usize, lane: u32, count: u32) -> u32 {
-    let lane_asked = lanes.at_mut(lane);
-    let before = lane_asked.ask(count);
+    let credits = &mut lanes.at_mut(lane).credits;
+    let before = credits.ask(count);
     let upto = blocks.request(index, lane, count, before);
-    lane_asked.on_asked(now, blocks.number(index), upto);
+    credits.on_asked(now, blocks.number(index), upto);
     upto
 }
 

@@ -36,14 +36,17 @@ impl Session {
 
     /// Whether a symbol that carries its options belongs to this object, cut in this way. Senders may push different windows, and a
     /// sender that detaches a receiver continues in another mode.
-    pub(super) fn is_of(&self, options: &Options) -> bool {
+    fn is_of(&self, options: &Options) -> bool {
         let Options { window, mode, .. } = self.options;
         self.options == Options { window, mode, ..*options }
     }
 
-    /// The place of a symbol among those of all senders of its block; `None` if it cannot be this sender's.
+    /// The place of a symbol among those of all senders of its block; `None` if it is not of this session, or cannot be this sender's.
     #[inline]
     pub(super) fn place(&self, symbol: &Symbol, lane: u32) -> Option<u32> {
+        if symbol.syn && !self.is_of(&symbol.options) {
+            return None;
+        }
         place(symbol, self.layout.source_symbols(symbol.block), lane, self.lanes)
     }
 

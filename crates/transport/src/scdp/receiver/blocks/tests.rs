@@ -10,8 +10,8 @@ fn session(lanes: u16, window: u16) -> Session {
 }
 
 /// The same, when the first symbol has arrived.
-fn blocks(session: &Session, tolerance: u32) -> Blocks {
-    let mut blocks = Blocks::new(&ScdpConfig { reorder_tolerance: tolerance, overhead: 2, ..ScdpConfig::default() });
+fn blocks(session: &Session) -> Blocks {
+    let mut blocks = Blocks::new(&ScdpConfig { overhead: 2, ..ScdpConfig::default() });
     blocks.establish(session);
     let mut asked = 0;
     for lane in 0..session.lanes {
@@ -23,21 +23,10 @@ fn blocks(session: &Session, tolerance: u32) -> Blocks {
     blocks
 }
 
-/// Symbol `j` of a lane arrives whole; returns how many others are lost for it.
-fn arrive(blocks: &mut Blocks, index: usize, lane: u32, j: u32, lanes: u32) -> u32 {
-    let place = j * lanes + lane;
-    assert!(blocks.note(index, place));
-    blocks.arrived(index, lane, j);
-    blocks.receive(index, place);
-    let lost = blocks.find_gaps(index, lane, j, lanes);
-    blocks.check(lanes);
-    lost
-}
-
 #[test]
 fn what_is_in_flight_is_not_needed_and_blocks_are_begun_as_the_window_reaches_them() {
     let session = session(1, 12);
-    let mut blocks = blocks(&session, 0);
+    let mut blocks = blocks(&session);
     assert_eq!((blocks.len(), blocks.wanted(false), blocks.wanted(FULL)), (2, 88, 8));
     assert_eq!(blocks.check(1), [12]);
     blocks.request(1, 0, 3, 12);
@@ -49,29 +38,9 @@ fn what_is_in_flight_is_not_needed_and_blocks_are_begun_as_the_window_reaches_th
 }
 
 #[test]
-fn a_symbol_that_later_ones_have_overtaken_is_lost_and_costs_the_overhead_once() {
-    let session = session(1, 10);
-    let mut blocks = blocks(&session, 3);
-    let lost: Vec<u32> = [0, 2, 3, 4, 6, 8, 9].into_iter().map(|j| arrive(&mut blocks, 0, 0, j, 1)).collect();
-    assert_eq!(lost, [0, 0, 0, 0, 1, 0, 1], "1 after 6, 5 after 9");
-    // Two lost and two more: 7 is still in flight.
-    assert_eq!((blocks.wanted(FULL), blocks.at(0).missing()), (4, 5));
-}
-
-#[test]
-fn source_symbols_of_earlier_blocks_are_lost_when_later_blocks_arrive() {
-    let session = session(1, 20);
-    let mut blocks = blocks(&session, 3);
-    arrive(&mut blocks, 0, 0, 0, 1);
-    assert_eq!(arrive(&mut blocks, 1, 0, 0, 1), 6, "1 to 6, of ten");
-    assert_eq!(arrive(&mut blocks, 1, 0, 9, 1), 3 + 5, "7 to 9, and 1 to 5 of this one");
-    assert_eq!(blocks.check(1), [3]);
-}
-
-#[test]
 fn an_answer_to_a_repeated_pull_shows_that_what_was_asked_before_is_lost() {
     let session = session(1, 12);
-    let mut blocks = blocks(&session, 0);
+    let mut blocks = blocks(&session);
     assert_eq!(blocks.suspect_loss(0), Some(0));
     assert!(!blocks.confirms_loss(0, 0, 9) && blocks.confirms_loss(0, 0, 10));
     blocks.note(0, 10);
@@ -83,7 +52,7 @@ fn an_answer_to_a_repeated_pull_shows_that_what_was_asked_before_is_lost() {
 #[test]
 fn blocks_complete_in_any_order_and_are_released_in_order() {
     let session = session(1, 20);
-    let mut blocks = blocks(&session, 0);
+    let mut blocks = blocks(&session);
     let finish = |blocks: &mut Blocks, index: usize| {
         blocks.give_up(index, 0);
         blocks.complete(index);
@@ -108,7 +77,7 @@ fn no_more_blocks_are_in_progress_than_there_is_room_for() {
     let options =
         Options { object_bytes: 1000, symbol_bytes: 1, block_symbols: 1, window: 1, lanes: 1, mode: Mode::OneToMany };
     let session = Session::new(&options, &ScdpConfig::default()).unwrap();
-    let mut blocks = blocks(&session, 0);
+    let mut blocks = blocks(&session);
     assert!(blocks.has_room(LIVE_BLOCKS, false) && !blocks.has_room(LIVE_BLOCKS + 1, false));
     assert!(blocks.has_room(0, true) && !blocks.has_room(1, true), "the application is to take some first");
     blocks.reach(LIVE_BLOCKS - 1, &session);
@@ -118,7 +87,7 @@ fn no_more_blocks_are_in_progress_than_there_is_room_for() {
 #[test]
 fn a_symbol_is_wanted_once_of_a_block_that_there_is_room_for_and_from_those_it_is_made_of() {
     let session = session(2, 5);
-    let mut blocks = blocks(&session, 0);
+    let mut blocks = blocks(&session);
     let options =
         Options { object_bytes: 100, symbol_bytes: 1, block_symbols: 10, window: 5, lanes: 2, mode: Mode::Unicast };
     let wants = |blocks: &Blocks, block, lane, esi, full| {
@@ -135,7 +104,7 @@ fn a_symbol_is_wanted_once_of_a_block_that_there_is_room_for_and_from_those_it_i
 #[test]
 fn of_blocks_that_the_group_has_passed_only_repair_symbols_are_to_come() {
     let session = session(1, 10);
-    let mut blocks = blocks(&session, 0);
+    let mut blocks = blocks(&session);
     assert_eq!(blocks.begin(2, &session, FULL), None);
     assert_eq!(blocks.begin(2, &session, false), Some(2));
     assert_eq!([0, 1, 2].map(|index| blocks.at(index).lane(0).requested), [10, 10, 0]);
@@ -148,7 +117,7 @@ fn of_blocks_that_the_group_has_passed_only_repair_symbols_are_to_come() {
 #[test]
 fn who_joins_late_begins_there_and_comes_back_for_the_rest() {
     let session = session(1, 20);
-    let mut blocks = blocks(&session, 0);
+    let mut blocks = blocks(&session);
     for index in 0..2 {
         blocks.give_up(index, 0);
     }

@@ -4,25 +4,16 @@
 //! may find the window from what it observes ([`bbr`]). The window is told what is requested, what arrives and what counts as lost,
 //! and returns its current size. When it shrinks, fewer symbols are requested than arrive until it holds.
 
+use super::arrived::Seen;
 use crate::scdp::config::{ScdpConfig, WindowControl};
 use crate::{Duration, Time};
 use bbr::Bbr;
 
 mod bbr;
-mod ceiling;
-
-/// How a symbol arrived.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Seen {
-    Whole,
-    /// With the congestion-experienced (CE) mark.
-    Marked,
-    Trimmed,
-}
 
 /// The window of a lane.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Window {
+pub(in crate::scdp::receiver) struct Window {
     symbols: u32,
     bbr: Option<Box<Bbr>>,
 }
@@ -45,7 +36,7 @@ impl Window {
 
     /// Symbols that may be in flight.
     #[inline]
-    pub(super) fn symbols(&self) -> u32 {
+    pub(in crate::scdp::receiver) fn symbols(&self) -> u32 {
         self.symbols
     }
 
@@ -57,7 +48,7 @@ impl Window {
 
     /// Whether it never changes.
     #[inline]
-    pub(super) fn is_fixed(&self) -> bool {
+    pub(in crate::scdp::receiver) fn is_fixed(&self) -> bool {
         self.bbr.is_none()
     }
 

@@ -1,0 +1,25 @@
+//! A symbol that has arrived, as far as its sender is concerned.
+
+/// How a symbol arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::scdp::receiver) enum Seen {
+    Whole,
+    /// With the congestion-experienced (CE) mark.
+    Marked,
+    Trimmed,
+}
+
+/// A symbol that has arrived, whole or trimmed.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::scdp::receiver) struct Arrived {
+    pub(in crate::scdp::receiver) block: u32,
+    /// How many symbols of the block its sender had emitted before.
+    pub(in crate::scdp::receiver) index: u32,
+    /// Where a pull for it would have been counted.
+    pub(in crate::scdp::receiver) asked_as: u32,
+    pub(in crate::scdp::receiver) seen: Seen,
+    /// It shows that its sender is alive, and nothing else: the same has arrived before.
+    pub(in crate::scdp::receiver) is_repeated: bool,
+    /// It was sent to others of the group: it says nothing about what this receiver may ask for.
+    pub(in crate::scdp::receiver) is_of_others: bool,
+}
