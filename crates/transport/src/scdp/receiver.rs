@@ -123,7 +123,13 @@ impl Receiver {
     /// A symbol, or its header, is taken in if it is of this session, and can be what its header says.
     fn take_in(&mut self, now: Time, arrival: &Arrival<Header>, symbol: &Symbol, payload: &[u8]) {
         let (lane, trimmed) = (u32::from(arrival.from), arrival.trimmed);
-        let Some(session) = self.session.or_else(|| self.establish(now, &symbol.options)) else { return };
+        let session = match self.session {
+            Some(session) => session,
+            None => match self.establish(now, &symbol.options) {
+                Some(session) => session,
+                None => return,
+            },
+        };
         let Some(place) = session.place(symbol, lane) else { return };
         let is_past = self.state.is_completed() || self.blocks().is_over(symbol.block);
         let is_needed = !is_past && symbol.block < session.layout.blocks;
@@ -133,7 +139,12 @@ impl Receiver {
                 return;
             }
         }
-        self.count(arrival);
+        if trimmed {
+            self.stats.trimmed_received += 1;
+        } else {
+            self.stats.data_received += 1;
+        }
+        self.stats.marked_received += u64::from(arrival.ce);
         self.requests.on_symbol(now, &session, arrival, symbol, place);
         if is_past {
             return self.on_late_symbol(now, lane, symbol, trimmed);
@@ -151,12 +162,6 @@ impl Receiver {
             Taken::Counted(index) if self.blocks().at(index).can_try() => self.try_complete(now, index, &session),
             Taken::Counted(_) | Taken::Trimmed => {}
         }
-    }
-
-    fn count(&mut self, arrival: &Arrival<Header>) {
-        self.stats.trimmed_received += u64::from(arrival.trimmed);
-        self.stats.data_received += u64::from(!arrival.trimmed);
-        self.stats.marked_received += u64::from(arrival.ce);
     }
 
     /// A symbol of a block that had its turn.

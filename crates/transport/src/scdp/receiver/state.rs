@@ -18,7 +18,7 @@ impl State {
     /// Whether nothing more is asked for.
     #[inline]
     pub(super) fn is_over(self) -> bool {
-        self != Self::Receiving
+        !matches!(self, Self::Receiving)
     }
 
     #[inline]
@@ -28,7 +28,7 @@ impl State {
 
     #[inline]
     pub(super) fn has_failed(self) -> bool {
-        self == Self::Failed
+        matches!(self, Self::Failed)
     }
 
     /// When it closes, if the object is complete and it has not closed.
