@@ -18,6 +18,7 @@ mod decoding;
 mod endpoint;
 mod gaps;
 mod lanes;
+mod live;
 mod order;
 mod requests;
 mod session;
@@ -159,7 +160,7 @@ impl Receiver {
                 self.answer_probe(lane, false);
             }
             Taken::Surplus => self.stats.overhead_symbols += u64::from(!trimmed),
-            Taken::Counted(index) if self.blocks().at(index).can_try() => self.try_complete(now, index, &session),
+            Taken::Counted(index) if self.blocks().live.at(index).can_try() => self.try_complete(now, index, &session),
             Taken::Counted(_) | Taken::Trimmed => {}
         }
     }
@@ -181,10 +182,10 @@ impl Receiver {
 
     /// For a block that is complete as it is, or may be decoded.
     fn try_complete(&mut self, now: Time, index: usize, session: &Session) {
-        if !self.blocks().at(index).has_all_source() {
-            match self.decoding.try_decode(now, self.requests.blocks().collected(index)) {
+        if !self.blocks().live.at(index).has_all_source() {
+            match self.decoding.try_decode(now, self.requests.blocks().live.collected(index)) {
                 Decode::Decoded { .. } => self.stats.decoded_blocks += 1,
-                Decode::NeedsMore => return self.requests.blocks_mut().failed(index),
+                Decode::NeedsMore => return self.requests.blocks_mut().live.failed(index),
                 Decode::Pending => return self.requests.decode_later(index),
             }
         }
@@ -192,7 +193,7 @@ impl Receiver {
     }
 
     fn complete(&mut self, now: Time, index: usize, session: &Session) {
-        let (block, number) = (self.blocks().at(index), self.blocks().number(index));
+        let (block, number) = (self.blocks().live.at(index), self.blocks().live.number(index));
         self.stats.overhead_symbols += u64::from(block.received() - block.source_symbols());
         self.requests.complete(index);
         if self.decoding.complete(number) {
@@ -204,7 +205,7 @@ impl Receiver {
     /// Releases blocks at the front. The session is complete when none is left.
     fn advance(&mut self, now: Time, session: &Session) {
         let is_complete = self.requests.release(session, self.checks.may_fetch_again());
-        self.checks.watch(now, self.requests.blocks());
+        self.checks.watch(now, &self.requests.blocks().live);
         if is_complete {
             let at = now.max(self.decoding.available());
             self.state = State::Completed(Some(at + self.config.linger));

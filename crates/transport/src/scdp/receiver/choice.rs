@@ -29,15 +29,15 @@ impl Choice<'_> {
     pub(super) fn next(&self) -> Option<(usize, usize)> {
         let can_come = |b: &Block| b.sole().is_none_or(|lane| self.lanes.in_use(self.lanes.at(lane as usize)));
         let may_open = self.blocks.may_open(self.full);
-        let first = match self.blocks.iter().position(|b| b.need() > 0 && can_come(b)) {
+        let first = match self.blocks.live.iter().position(|b| b.need() > 0 && can_come(b)) {
             Some(index) => index,
-            None if may_open => self.blocks.len(),
+            None if may_open => self.blocks.live.len(),
             None => return None,
         };
         if self.session.lanes == 1 {
             return self.lanes.in_use(self.lanes.at(0)).then_some((0, first));
         }
-        if let Some(sole) = self.blocks.get(first).and_then(Block::sole) {
+        if let Some(sole) = self.blocks.live.get(first).and_then(Block::sole) {
             return Some((sole as usize, first));
         }
         self.among_several(first, may_open)
@@ -52,8 +52,8 @@ impl Choice<'_> {
         {
             return Some((turn, first));
         }
-        let last = self.blocks.len() + usize::from(may_open);
-        let needy = |&index: &usize| self.blocks.get(index).is_none_or(|b| b.need() > 0 && b.sole().is_none());
+        let last = self.blocks.live.len() + usize::from(may_open);
+        let needy = |&index: &usize| self.blocks.live.get(index).is_none_or(|b| b.need() > 0 && b.sole().is_none());
         let later = (first + 1..last).filter(needy).find_map(|index| Some((self.furthest_behind(index)?, index)));
         later.or_else(|| self.in_place_of_a_slow_one(first))
     }
@@ -72,24 +72,24 @@ impl Choice<'_> {
 
     /// The source symbols of a block that have not been requested from the sender that they fall to.
     fn held(&self, index: usize, lane: usize) -> u32 {
-        let k = self.session.layout.source_symbols(self.blocks.number(index));
+        let k = self.session.layout.source_symbols(self.blocks.live.number(index));
         lane_source(k, lane as u32, self.session.lanes).saturating_sub(self.asked(index, lane))
     }
 
     /// Symbols of a block that were requested from a sender.
     fn asked(&self, index: usize, lane: usize) -> u32 {
-        self.blocks.get(index).map_or(0, |b| b.lane(lane as u32).requested)
+        self.blocks.live.get(index).map_or(0, |b| b.lane(lane as u32).requested)
     }
 
     /// Whether `lane` leaves a block to the senders that hold the rest of its source symbols: no symbol of the block was lost, those
     /// senders answer, and they are not too far behind.
     fn is_awaited(&self, index: usize, lane: usize) -> bool {
-        let asked = |lane: usize| self.blocks.from(index).map(|b| b.lane(lane as u32).requested).sum::<u32>();
+        let asked = |lane: usize| self.blocks.live.from(index).map(|b| b.lane(lane as u32).requested).sum::<u32>();
         let reach = asked(lane).saturating_sub(2 * self.lanes.at(lane).credits.window().symbols());
         let in_reach = |other| {
             self.lanes.in_touch(self.lanes.at(other)) && reach <= asked(other) && !self.is_passed_over(index, other)
         };
-        let whole = self.blocks.get(index).is_some_and(|b| !b.is_lossy());
+        let whole = self.blocks.live.get(index).is_some_and(|b| !b.is_lossy());
         let mut holders = (0..self.lanes.len()).filter(|&other| self.held(index, other) > 0).peekable();
         whole && holders.peek().is_some() && holders.all(in_reach)
     }
@@ -107,7 +107,7 @@ impl Choice<'_> {
 
     /// Whether others that answer send in a sender's place what a block waits for.
     fn is_replaced(&self, index: usize, lane: usize) -> bool {
-        let Some(block) = self.blocks.get(index) else { return false };
+        let Some(block) = self.blocks.live.get(index) else { return false };
         let is_overtaken = |lane: usize| block.lane(lane as u32).overtaken;
         let in_touch = |lane: usize| self.lanes.in_touch(self.lanes.at(lane));
         is_overtaken(lane) && (0..self.lanes.len()).any(|other| in_touch(other) && !is_overtaken(other))
@@ -122,15 +122,15 @@ impl Choice<'_> {
     fn in_place_of_a_slow_one(&self, first: usize) -> Option<(usize, usize)> {
         let bar = self.bar()?;
         let takes_long = |index: usize, lane: usize| {
-            let held = self.held(index, lane).min(self.blocks.at(index).need());
+            let held = self.held(index, lane).min(self.blocks.live.at(index).need());
             let credits = &self.lanes.at(lane).credits;
             let most = u64::from(credits.most().max(1));
             let taken = credits.response().map(|response| response + response * u64::from(held) / most);
             held > 0 && taken.is_some_and(|taken| taken > bar)
         };
-        (first..self.blocks.len()).filter(|&index| self.blocks.at(index).need() > 0).find_map(|index| {
-            let waits =
-                self.blocks.at(index).sole().is_none() && (0..self.lanes.len()).any(|lane| takes_long(index, lane));
+        (first..self.blocks.live.len()).filter(|&index| self.blocks.live.at(index).need() > 0).find_map(|index| {
+            let waits = self.blocks.live.at(index).sole().is_none()
+                && (0..self.lanes.len()).any(|lane| takes_long(index, lane));
             Some((self.turn(index).filter(|_| waits)?, index))
         })
     }

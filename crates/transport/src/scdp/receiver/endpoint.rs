@@ -14,7 +14,7 @@ impl Receiver {
     fn pull(&self, lane: u32, asked: Asked, retry: bool, done: bool) -> Transmit<Header> {
         let size = self.config.header.0 as u32;
         let Asked { index, upto, fin } = asked;
-        let (block, base) = (self.blocks().number(index), self.blocks().base());
+        let (block, base) = (self.blocks().live.number(index), self.blocks().live.base());
         Transmit::control(Header::Pull(Pull { block, upto, base, fin, retry, done }), lane as Peer, size)
     }
 
@@ -49,7 +49,7 @@ impl Receiver {
     /// The next packet to a sender that does not wait for the host's pull queue: a control message, or a pull repeated after silence.
     fn next_at_once(&mut self, lane: u32) -> Option<Transmit<Header>> {
         if let Some(message) = self.lane_mut(lane).take_message() {
-            let asked = self.blocks().get(0).map_or(0, |b| b.lane(lane).requested);
+            let asked = self.blocks().live.get(0).map_or(0, |b| b.lane(lane).requested);
             let (done, upto) = if message == Message::Done { (true, 0) } else { (false, asked) };
             return Some(self.pull(lane, Asked { index: 0, upto, fin: done }, false, done));
         }
@@ -125,7 +125,7 @@ impl Endpoint for Receiver {
             return self.state.closes_at();
         }
         let pulls = self.lanes().iter().fold(None, |first, lane| earliest(first, self.lanes().timeout(lane)));
-        let withheld = self.checks.deadline(self.requests.blocks(), self.requests.lanes()).map(|(_, at)| at);
+        let withheld = self.checks.deadline(&self.requests.blocks().live, self.requests.lanes()).map(|(_, at)| at);
         let session = self.session.as_ref().filter(|session| session.takes_over);
         let full = self.decoding.is_full();
         let taken_over = session.and_then(|session| self.requests.next_take_over(session, full));
@@ -168,9 +168,9 @@ impl Endpoint for Receiver {
         let outstanding: u32 = self.lanes().iter().map(|lane| lane.credits.outstanding()).sum();
         format!(
             "waits for block {} of {}: {} symbols missing, {outstanding} asked for, {} timeouts",
-            self.blocks().base(),
+            self.blocks().live.base(),
             session.layout.blocks,
-            self.blocks().get(0).map_or(0, Block::missing),
+            self.blocks().live.get(0).map_or(0, Block::missing),
             self.stats.timeouts,
         )
     }

@@ -3,7 +3,7 @@
 //! A sender emits the symbols of its lane in order, and its blocks in order as far as they were requested in order. So a whole symbol shows
 //! that those before it were sent. Symbols that will never arrive must not hold the receiver's window.
 
-use super::blocks::Blocks;
+use super::live::LiveBlocks;
 use crate::scdp::config::ScdpConfig;
 use crate::scdp::layout::lane_source;
 
@@ -22,7 +22,7 @@ impl Gaps {
     /// The `j`-th symbol of one of so many `lanes` has arrived whole in this block: what should have arrived long before is lost. Returns how
     /// many symbols that is.
     #[inline]
-    pub(super) fn find(self, blocks: &mut Blocks, index: usize, lane: u32, j: u32, lanes: u32) -> u32 {
+    pub(super) fn find(self, blocks: &mut LiveBlocks, index: usize, lane: u32, j: u32, lanes: u32) -> u32 {
         if self.tolerance == 0 {
             return 0;
         }
@@ -35,7 +35,7 @@ impl Gaps {
 
     /// Source symbols of earlier blocks were emitted before those of this one, and so were their repair symbols, if those
     /// were requested before.
-    fn find_earlier(self, blocks: &mut Blocks, index: usize, lane: u32, j: u32, lanes: u32) -> u32 {
+    fn find_earlier(self, blocks: &mut LiveBlocks, index: usize, lane: u32, j: u32, lanes: u32) -> u32 {
         let mut lost = 0;
         let (mut ahead, asked) = (j, blocks.at(index).lane(lane).first_asked + u64::from(j));
         for earlier in (0..index).rev() {
@@ -56,6 +56,7 @@ impl Gaps {
 mod tests {
     use super::*;
     use crate::scdp::header::{Mode, Options};
+    use crate::scdp::receiver::blocks::Blocks;
     use crate::scdp::receiver::session::Session;
 
     /// Ten blocks of ten symbols, from `lanes` senders that push `window` each.
@@ -72,7 +73,7 @@ mod tests {
         for lane in 0..session.lanes {
             let mut asked = 0;
             blocks.push_initial(session, lane, |blocks, index, count| {
-                blocks.request(index, lane, count, asked);
+                blocks.live.request(index, lane, count, asked);
                 asked += u64::from(count);
             });
         }
@@ -82,11 +83,11 @@ mod tests {
     /// Symbol `j` of a lane arrives whole; returns how many others are lost for it, where three may overtake one.
     fn arrive(blocks: &mut Blocks, index: usize, lane: u32, j: u32, lanes: u32) -> u32 {
         let place = j * lanes + lane;
-        assert!(blocks.note(index, place));
-        blocks.arrived(index, lane, j);
-        blocks.receive(index, place);
-        let lost = Gaps { tolerance: 3 }.find(blocks, index, lane, j, lanes);
-        blocks.check(lanes);
+        assert!(blocks.live.note(index, place));
+        blocks.live.arrived(index, lane, j);
+        blocks.live.receive(index, place);
+        let lost = Gaps { tolerance: 3 }.find(&mut blocks.live, index, lane, j, lanes);
+        blocks.live.check(lanes);
         lost
     }
 
@@ -96,7 +97,7 @@ mod tests {
         let lost: Vec<u32> = [0, 2, 3, 4, 6, 8, 9].into_iter().map(|j| arrive(&mut blocks, 0, 0, j, 1)).collect();
         assert_eq!(lost, [0, 0, 0, 0, 1, 0, 1], "1 after 6, 5 after 9");
         // Two lost and two more: 7 is still in flight.
-        assert_eq!((blocks.wanted(true), blocks.at(0).missing()), (4, 5));
+        assert_eq!((blocks.wanted(true), blocks.live.at(0).missing()), (4, 5));
     }
 
     #[test]
@@ -105,7 +106,7 @@ mod tests {
         arrive(&mut blocks, 0, 0, 0, 1);
         assert_eq!(arrive(&mut blocks, 1, 0, 0, 1), 6, "1 to 6, of ten");
         assert_eq!(arrive(&mut blocks, 1, 0, 9, 1), 3 + 5, "7 to 9, and 1 to 5 of this one");
-        assert_eq!(blocks.check(1), [3]);
+        assert_eq!(blocks.live.check(1), [3]);
     }
 
     #[test]
@@ -113,12 +114,12 @@ mod tests {
         let session = session(1, 20);
         let mut blocks = blocks(&session);
         // The first block's eleventh was requested after all others.
-        blocks.request(0, 0, 1, 20);
+        blocks.live.request(0, 0, 1, 20);
         assert_eq!(arrive(&mut blocks, 1, 0, 9, 1), 10 + 6, "all source symbols, and 0 to 5 of this one");
-        assert_eq!(blocks.at(0).lane(0).outstanding, 1);
+        assert_eq!(blocks.live.at(0).lane(0).outstanding, 1);
         // The third block was asked for after that.
         blocks.reach(2, &session);
-        blocks.request(2, 0, 10, 21);
+        blocks.live.request(2, 0, 10, 21);
         assert_eq!(arrive(&mut blocks, 2, 0, 2, 1), 3, "6 to 8 of the second block");
         assert_eq!(arrive(&mut blocks, 2, 0, 3, 1), 1, "three symbols asked for later have overtaken it");
     }
@@ -127,13 +128,13 @@ mod tests {
     fn each_sender_has_gaps_of_its_own() {
         let mut blocks = blocks(&session(2, 5));
         assert_eq!([4, 3].map(|j| arrive(&mut blocks, 0, 1, j, 2)), [1, 0], "its first");
-        assert_eq!(blocks.check(2), [5, 2]);
+        assert_eq!(blocks.live.check(2), [5, 2]);
     }
 
     #[test]
     fn without_a_tolerance_nothing_is_lost() {
         let mut blocks = blocks(&session(1, 10));
         let gaps = Gaps::new(&ScdpConfig { reorder_tolerance: 0, ..ScdpConfig::default() });
-        assert_eq!(gaps.find(&mut blocks, 0, 0, 9, 1), 0);
+        assert_eq!(gaps.find(&mut blocks.live, 0, 0, 9, 1), 0);
     }
 }

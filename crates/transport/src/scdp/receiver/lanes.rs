@@ -18,7 +18,7 @@ mod retransmission;
 mod timer;
 mod window;
 
-pub(super) use arrived::{Arrived, Seen};
+pub(super) use arrived::Arrived;
 pub(super) use lane::{Lane, Message};
 
 /// A sender is slow if it takes this many times as long to answer as the fastest, and the timeout for pulls more; or this many times as long for each

@@ -7,9 +7,9 @@
 //!
 //! Only where receivers find their windows themselves: fixed ones are for fabrics that trim, in which round trips are alike (SCDP §IV-E).
 
-use super::blocks::Blocks;
 use super::choice::Choice;
 use super::lanes::{Lane, Lanes};
+use super::live::LiveBlocks;
 use crate::scdp::block::Block;
 use crate::{Duration, Time};
 
@@ -55,7 +55,7 @@ impl Idle {
     }
 
     /// When they may have to take over.
-    pub(super) fn next(self, blocks: &Blocks, lanes: &Lanes) -> Option<Time> {
+    pub(super) fn next(self, blocks: &LiveBlocks, lanes: &Lanes) -> Option<Time> {
         let waits = |block| (0..lanes.len()).filter_map(move |lane| self.late_since(block, lane, lanes));
         blocks.iter().flat_map(waits).min()
     }

@@ -1,3 +1,4 @@
+use super::arrived::Seen;
 use super::*;
 use crate::Bytes;
 use crate::scdp::header::{Mode, Options};

@@ -43,7 +43,7 @@ impl Bench {
 
     /// The same, or its header, of a symbol with this index at its sender, ESI and place; with what becomes of it.
     fn take_in(&mut self, now: Time, lane: u32, index: usize, symbol: (u32, u32, u32), trimmed: bool) -> Taken {
-        let ((j, esi, place), block) = (symbol, self.requests.blocks().number(index));
+        let ((j, esi, place), block) = (symbol, self.requests.blocks().live.number(index));
         let symbol = Symbol { block, esi, index: j, options: self.options, syn: false };
         let arrival =
             Arrival { header: Header::Symbol(symbol), from: lane as Peer, trimmed, ce: false, returned: false };
@@ -143,7 +143,7 @@ fn what_was_asked_of_a_slow_sender_is_taken_over_once_there_is_nothing_else_to_a
         coming.drain(..).for_each(|(index, j)| bench.arrive(at(ms), 0, index, j));
         while let Some((lane, index)) = bench.ask(at(ms)) {
             assert_eq!(lane, 0);
-            coming.push((index, bench.requests.blocks().at(index).lane(0).requested - 1));
+            coming.push((index, bench.requests.blocks().live.at(index).lane(0).requested - 1));
         }
     }
     assert!(bench.requests.lanes().at(0).credits.left() > 0, "it could send more");
