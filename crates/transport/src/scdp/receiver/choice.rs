@@ -135,3 +135,92 @@ impl Choice<'_> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Time;
+    use crate::scdp::ScdpConfig;
+    use crate::scdp::header::{Mode, Options};
+    use std::sync::Arc;
+
+    /// A session of which nothing has been asked for.
+    struct Fixture {
+        blocks: Blocks,
+        lanes: Lanes,
+        session: Session,
+    }
+
+    impl Fixture {
+        /// Two blocks of twelve symbols, of senders that may owe eight each.
+        fn new(senders: u16) -> Self {
+            let config = ScdpConfig { overhead: 0, ..ScdpConfig::default() };
+            let options = Options {
+                object_bytes: 24,
+                symbol_bytes: 1,
+                block_symbols: 12,
+                window: 8,
+                lanes: senders,
+                mode: Mode::ManyToOne,
+            };
+            let session = Session::new(&options, &config).unwrap();
+            let (mut blocks, mut lanes) = (Blocks::new(&config), Lanes::new(Arc::new(config), senders, 1));
+            blocks.establish(&session);
+            lanes.establish(&session);
+            (0..session.lanes).for_each(|lane| lanes.begin(Time::ZERO, lane, &session, 0));
+            Self { blocks, lanes, session }
+        }
+
+        fn choice(&self, full: bool) -> Choice<'_> {
+            Choice { blocks: &self.blocks, lanes: &self.lanes, session: &self.session, full }
+        }
+
+        /// Asks for what is next, as often as possible: the senders that are asked, for each block.
+        fn ask_all(&mut self) -> [Vec<usize>; 2] {
+            let mut asked = [const { Vec::new() }; 2];
+            while let Some((lane, index)) = self.choice(false).next() {
+                self.blocks.reach(index, &self.session);
+                self.lanes.spend(Time::ZERO, lane as u32);
+                self.blocks.live.request(index, lane as u32, 1, 0);
+                asked[index].push(lane);
+            }
+            asked
+        }
+    }
+
+    #[test]
+    fn senders_send_equal_shares_of_one_block_after_the_other() {
+        let asked = Fixture::new(3).ask_all();
+        assert_eq!(asked, [[0, 1, 2].repeat(4), [0, 1, 2].repeat(4)]);
+        assert_eq!(Fixture::new(1).ask_all(), [vec![0; 8], vec![]], "one may be asked for no more");
+    }
+
+    #[test]
+    fn others_send_repair_symbols_for_the_share_of_one_that_is_out_of_touch() {
+        let mut fixture = Fixture::new(3);
+        fixture.lanes.exclude(1);
+        let [first, second] = fixture.ask_all();
+        assert_eq!((first, second), ([0, 2].repeat(6), [0, 2].repeat(2)));
+    }
+
+    #[test]
+    fn a_block_of_one_sender_alone_does_not_hold_up_the_next_one() {
+        let mut fixture = Fixture::new(3);
+        fixture.blocks.reach(0, &fixture.session);
+        fixture.blocks.live.restart(0, Some(2));
+        let asked = fixture.ask_all();
+        assert_eq!(
+            asked,
+            [vec![2; 8], [0, 1].repeat(4)],
+            "it may be asked for no more, and keeps its share of the next one"
+        );
+    }
+
+    #[test]
+    fn while_the_application_has_to_take_blocks_no_other_is_begun() {
+        let mut fixture = Fixture::new(3);
+        assert_eq!((fixture.choice(true).next(), fixture.choice(false).next()), (None, Some((0, 0))));
+        fixture.blocks.reach(0, &fixture.session);
+        assert_eq!(fixture.choice(true).next(), Some((0, 0)));
+    }
+}

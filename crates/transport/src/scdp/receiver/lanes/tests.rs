@@ -127,3 +127,21 @@ fn a_sender_that_takes_twice_as_long_as_the_fastest_and_the_timeout_is_slow() {
     lanes.on_timeout(at(500), 0);
     assert!(lanes.is_slow(0), "it does not answer at all");
 }
+
+#[test]
+fn a_probe_is_answered_where_silence_ends_the_session_and_nothing_is_asked_for() {
+    let answer = |give_up: bool, may_stall: bool, outstanding: u32, outright: bool| {
+        let mut lanes = lanes(2);
+        lanes.config = Arc::new(ScdpConfig {
+            give_up_after: give_up.then_some(Duration::from_secs(1)),
+            ..ScdpConfig::clone(&lanes.config)
+        });
+        lanes.no_longer_waits(1, 4 - outstanding);
+        lanes.on_useless(1, outright, may_stall);
+        assert_eq!(lanes.at_mut(0).take_message(), None, "it was the other's");
+        lanes.at_mut(1).take_message()
+    };
+    assert_eq!([answer(true, false, 0, false), answer(false, true, 0, false)], [Some(Message::Keepalive); 2]);
+    assert_eq!([answer(false, false, 0, true), answer(true, false, 1, false)], [None; 2]);
+    assert_eq!(answer(true, false, 1, true), Some(Message::Keepalive), "it carries the options, as probes do");
+}

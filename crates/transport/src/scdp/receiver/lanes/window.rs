@@ -19,9 +19,10 @@ pub(in crate::scdp::receiver) struct Window {
 }
 
 impl Window {
-    /// `initial`: symbols that the sender pushes unasked. `least`: symbols that may be in flight whatever is lost. `seed`: for random draws. With several
-    /// senders, the window of each also limits how far the others may get ahead of it, so batches are ignored: they would make the others wait for a slow
-    /// sender.
+    /// `initial`: symbols that the sender pushes unasked. `least`: symbols that may be in flight whatever is lost. `seed`: for random draws.
+    ///
+    /// With several senders, the window of each also limits how far the others may get ahead of it, so batches are ignored: they would make the
+    /// others wait for a slow sender.
     pub(super) fn new(initial: u32, least: u32, config: &ScdpConfig, lanes: u32, seed: u64) -> Self {
         let batch = if lanes == 1 { config.host_batch } else { 1 };
         let bbr = match config.window_control {
