@@ -80,7 +80,7 @@ impl Rounds {
 
     /// How long its pull took, in picoseconds, if this symbol is the answer to the one that is timed, and cannot have left before.
     pub(super) fn measure(&self, now: Time, block: u32, index: u32) -> Option<f64> {
-        let timed = self.timed.filter(|timed| timed.is_round_trip && timed.is_answered_by(block, index))?;
+        let timed = self.timed.as_ref().filter(|timed| timed.is_round_trip && timed.is_answered_by(block, index))?;
         Some((now - timed.at).ps() as f64)
     }
 
