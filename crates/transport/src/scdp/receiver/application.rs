@@ -60,8 +60,8 @@ impl Receiver {
     /// Takes the source symbols of a complete block, one after the other, including the padding of the object's last. Empty if the
     /// block is not complete, has been taken, or if symbols carry no bytes. The receiver may want to send pulls afterwards.
     pub fn take_block(&mut self, block: u32) -> Vec<u8> {
-        let is_complete = |index: usize| self.blocks().get(index).is_some_and(Block::is_complete);
-        if !self.blocks().is_past(block) && !self.blocks().index_of(block).is_none_or(is_complete) {
+        let is_complete = |index: usize| self.blocks().live.get(index).is_some_and(Block::is_complete);
+        if !self.blocks().is_past(block) && !self.blocks().live.index_of(block).is_none_or(is_complete) {
             return Vec::new();
         }
         self.decoding.take(block, self.checks.are_on())
@@ -70,19 +70,19 @@ impl Receiver {
     /// The result of decoding a block for which the decoder returned [`Decode::Pending`](crate::scdp::Decode::Pending): its source symbols are available, or more
     /// symbols are needed. Ignored for any other block.
     pub fn decoded(&mut self, now: Time, block: u32, complete: bool) {
-        let Some(session) = self.session.filter(|_| !self.over()) else { return };
-        let Some(index) = self.blocks().index_of(block) else { return };
-        if !self.blocks().get(index).is_some_and(Block::is_pending) {
+        let Some(session) = self.session.filter(|_| !self.state.is_over()) else { return };
+        let Some(index) = self.blocks().live.index_of(block) else { return };
+        if !self.blocks().live.get(index).is_some_and(Block::is_pending) {
             return;
         }
-        let more = self.requests.blocks_mut().end_decoding(index);
+        let more = self.requests.blocks_mut().live.end_decoding(index);
         if complete {
             self.stats.decoded_blocks += 1;
             self.complete(now, index, &session);
-        } else if more == Some(true) && self.blocks().at(index).can_try() {
+        } else if more == Some(true) && self.blocks().live.at(index).can_try() {
             self.try_complete(now, index, &session);
         } else {
-            self.requests.blocks_mut().failed(index);
+            self.requests.blocks_mut().live.failed(index);
         }
     }
 
@@ -93,7 +93,7 @@ impl Receiver {
 
     /// All blocks before this one are complete.
     pub fn complete_blocks(&self) -> u32 {
-        self.blocks().base()
+        self.blocks().live.base()
     }
 
     /// The group has gone on without this receiver: it takes the blocks from `first` on with the others, and the earlier ones afterwards. Pulls of the
@@ -101,7 +101,7 @@ impl Receiver {
     /// it has all blocks before `first`. Returns whether it does so.
     pub fn join_at(&mut self, first: u32) -> bool {
         let is_there = self.session.is_none_or(|session| first < session.layout.blocks);
-        if !self.lanes().is_single() || self.over() || !is_there || !self.blocks().may_join_at(first) {
+        if !self.lanes().is_single() || self.state.is_over() || !is_there || !self.blocks().may_join_at(first) {
             return false;
         }
         if self.session.is_some() {
@@ -130,9 +130,9 @@ impl Receiver {
 impl Receiver {
     /// The index of a complete block that was neither confirmed nor rejected.
     fn unchecked(&self, block: u32) -> Option<usize> {
-        let index = self.blocks().index_of(block)?;
-        let waits = self.blocks().get(index).is_some_and(|block| block.is_complete() && !block.is_confirmed());
-        (waits && !self.over()).then_some(index)
+        let index = self.blocks().live.index_of(block)?;
+        let waits = self.blocks().live.get(index).is_some_and(|block| block.is_complete() && !block.is_confirmed());
+        (waits && !self.state.is_over()).then_some(index)
     }
 
     /// A complete block is right.
@@ -141,7 +141,7 @@ impl Receiver {
         if let Some(index) = self.unchecked(block)
             && let Some(session) = self.session
         {
-            self.requests.blocks_mut().confirm(index);
+            self.requests.blocks_mut().live.confirm(index);
             self.decoding.forget(block);
             self.advance(now, &session);
         }
@@ -162,7 +162,7 @@ impl Receiver {
         if self.lanes().is_single() {
             return Some(0);
         }
-        self.blocks().get(self.blocks().index_of(block)?)?.sole().map(|lane| lane as Peer)
+        self.blocks().live.get(self.blocks().live.index_of(block)?)?.sole().map(|lane| lane as Peer)
     }
 
     /// The sender to ask next: among those that answer and have withheld the fewest blocks, the next in turn after `last`.
@@ -190,15 +190,15 @@ impl Receiver {
     /// A block restarts, from all senders or from one alone.
     fn restart(&mut self, now: Time, index: usize, sole: Option<u32>) {
         self.requests.restart(index, sole);
-        let block = self.blocks().number(index);
+        let block = self.blocks().live.number(index);
         self.checks.on_restart(now, block);
-        self.checks.watch(now, self.requests.blocks());
+        self.checks.watch(now, &self.requests.blocks().live);
         self.decoding.restart(block);
     }
 
     /// Requests a block that is overdue from another sender, with all other blocks requested from its sender alone.
     pub(super) fn pass_on_what_is_withheld(&mut self, now: Time) {
-        let deadline = self.checks.deadline(self.requests.blocks(), self.requests.lanes());
+        let deadline = self.checks.deadline(&self.requests.blocks().live, self.requests.lanes());
         let Some((sole, _)) = deadline.filter(|(_, at)| *at <= now) else { return };
         let first_time = self.lane_mut(sole).withholds();
         self.checks.on_withheld(now);

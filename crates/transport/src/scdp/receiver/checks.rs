@@ -12,8 +12,8 @@
 //! withheld the fewest blocks. The time doubles with each block that a sender has withheld, so that a sender that is merely slow is waited for
 //! if there is no better one.
 
-use super::blocks::Blocks;
 use super::lanes::Lanes;
+use super::live::LiveBlocks;
 use crate::Time;
 
 /// Complete but unchecked blocks of a single sender before no other is begun.
@@ -59,7 +59,7 @@ impl Checks {
 
     /// Blocks have completed, or are requested anew.
     #[inline]
-    pub(super) fn watch(&mut self, now: Time, blocks: &Blocks) {
+    pub(super) fn watch(&mut self, now: Time, blocks: &LiveBlocks) {
         if self.may_fetch_again() {
             let first = blocks.first_incomplete();
             if self.awaited != first {
@@ -82,16 +82,16 @@ impl Checks {
 
     /// The only sender that the first incomplete block is requested from, and when that sender has taken too long.
     #[inline]
-    pub(super) fn deadline(&self, blocks: &Blocks, lanes: &Lanes) -> Option<(u32, Time)> {
+    pub(super) fn deadline(&self, blocks: &LiveBlocks, lanes: &Lanes) -> Option<(u32, Time)> {
         if self.may_fetch_again() { self.deadline_of_sole_sender(blocks, lanes) } else { None }
     }
 
-    fn deadline_of_sole_sender(&self, blocks: &Blocks, lanes: &Lanes) -> Option<(u32, Time)> {
+    fn deadline_of_sole_sender(&self, blocks: &LiveBlocks, lanes: &Lanes) -> Option<(u32, Time)> {
         let first = blocks.get(blocks.index_of(self.awaited)?);
         let first = first.filter(|first| !first.is_complete() && !first.is_pending())?;
         let sole = first.sole()?;
         let lane = lanes.at(sole as usize);
-        let rounds = ROUND_TRIPS + 2 * (first.source_symbols() / lane.window().symbols().max(1));
+        let rounds = ROUND_TRIPS + 2 * (first.source_symbols() / lane.credits.window().symbols().max(1));
         // The fastest sender's timeout: a sender must not gain time by answering late.
         let round = lanes.least_timeout()?;
         Some((sole, self.since + round * (u64::from(rounds) << lane.withheld().min(DOUBLINGS))))
@@ -109,6 +109,7 @@ mod tests {
     use crate::Duration;
     use crate::scdp::ScdpConfig;
     use crate::scdp::header::{Mode, Options};
+    use crate::scdp::receiver::blocks::Blocks;
     use crate::scdp::receiver::session::Session;
     use std::sync::Arc;
 
@@ -130,8 +131,8 @@ mod tests {
         (0..3).for_each(|lane| lanes.begin(Time::ZERO, lane, &session, 0));
         let mut checks = Checks::none(3);
         checks.enable();
-        checks.watch(Time::ZERO, &blocks);
-        blocks.restart(0, Some(1));
+        checks.watch(Time::ZERO, &blocks.live);
+        blocks.live.restart(0, Some(1));
         checks.on_restart(at(5), 0);
         (checks, blocks, lanes, config.pull_timeout)
     }
@@ -143,24 +144,24 @@ mod tests {
     #[test]
     fn one_sender_alone_has_eight_round_trips_and_twice_those_that_its_window_takes() {
         let (mut checks, blocks, mut lanes, timeout) = fetch();
-        assert_eq!(checks.deadline(&blocks, &lanes), Some((1, at(5) + timeout * (8 + 2 * (10 / 5)))));
+        assert_eq!(checks.deadline(&blocks.live, &lanes), Some((1, at(5) + timeout * (8 + 2 * (10 / 5)))));
         lanes.at_mut(1).withholds();
         checks.on_withheld(at(100));
-        assert_eq!(checks.deadline(&blocks, &lanes), Some((1, at(100) + timeout * 24)), "and twice as long again");
+        assert_eq!(checks.deadline(&blocks.live, &lanes), Some((1, at(100) + timeout * 24)), "and twice as long again");
     }
 
     #[test]
     fn only_the_first_incomplete_block_is_waited_for() {
         let (mut checks, mut blocks, lanes, _) = fetch();
-        blocks.complete(0);
-        assert_eq!(checks.deadline(&blocks, &lanes), None);
-        checks.watch(at(7), &blocks);
-        assert_eq!(checks.deadline(&blocks, &lanes), None, "the next is asked of all");
-        blocks.restart(1, Some(2));
+        blocks.live.complete(0);
+        assert_eq!(checks.deadline(&blocks.live, &lanes), None);
+        checks.watch(at(7), &blocks.live);
+        assert_eq!(checks.deadline(&blocks.live, &lanes), None, "the next is asked of all");
+        blocks.live.restart(1, Some(2));
         checks.on_restart(at(9), 2);
-        let (sole, deadline) = checks.deadline(&blocks, &lanes).unwrap();
+        let (sole, deadline) = checks.deadline(&blocks.live, &lanes).unwrap();
         checks.on_restart(at(9), 1);
-        assert_eq!((sole, checks.deadline(&blocks, &lanes)), (2, Some((2, deadline + Duration::from_ms(2)))));
+        assert_eq!((sole, checks.deadline(&blocks.live, &lanes)), (2, Some((2, deadline + Duration::from_ms(2)))));
     }
 
     #[test]

@@ -6,7 +6,6 @@
 //! than two windows ahead of another, or much faster, waits no longer: its repair symbols replace the slow sender's source symbols.
 
 use super::blocks::Blocks;
-use super::lane::Lane;
 use super::lanes::Lanes;
 use super::session::Session;
 use crate::scdp::block::Block;
@@ -30,15 +29,15 @@ impl Choice<'_> {
     pub(super) fn next(&self) -> Option<(usize, usize)> {
         let can_come = |b: &Block| b.sole().is_none_or(|lane| self.lanes.in_use(self.lanes.at(lane as usize)));
         let may_open = self.blocks.may_open(self.full);
-        let first = match self.blocks.iter().position(|b| b.need() > 0 && can_come(b)) {
+        let first = match self.blocks.live.iter().position(|b| b.need() > 0 && can_come(b)) {
             Some(index) => index,
-            None if may_open => self.blocks.len(),
+            None if may_open => self.blocks.live.len(),
             None => return None,
         };
         if self.session.lanes == 1 {
             return self.lanes.in_use(self.lanes.at(0)).then_some((0, first));
         }
-        if let Some(sole) = self.blocks.get(first).and_then(Block::sole) {
+        if let Some(sole) = self.blocks.live.get(first).and_then(Block::sole) {
             return Some((sole as usize, first));
         }
         self.among_several(first, may_open)
@@ -53,8 +52,8 @@ impl Choice<'_> {
         {
             return Some((turn, first));
         }
-        let last = self.blocks.len() + usize::from(may_open);
-        let needy = |&index: &usize| self.blocks.get(index).is_none_or(|b| b.need() > 0 && b.sole().is_none());
+        let last = self.blocks.live.len() + usize::from(may_open);
+        let needy = |&index: &usize| self.blocks.live.get(index).is_none_or(|b| b.need() > 0 && b.sole().is_none());
         let later = (first + 1..last).filter(needy).find_map(|index| Some((self.furthest_behind(index)?, index)));
         later.or_else(|| self.in_place_of_a_slow_one(first))
     }
@@ -73,24 +72,24 @@ impl Choice<'_> {
 
     /// The source symbols of a block that have not been requested from the sender that they fall to.
     fn held(&self, index: usize, lane: usize) -> u32 {
-        let k = self.session.layout.source_symbols(self.blocks.number(index));
+        let k = self.session.layout.source_symbols(self.blocks.live.number(index));
         lane_source(k, lane as u32, self.session.lanes).saturating_sub(self.asked(index, lane))
     }
 
     /// Symbols of a block that were requested from a sender.
     fn asked(&self, index: usize, lane: usize) -> u32 {
-        self.blocks.get(index).map_or(0, |b| b.lane(lane as u32).requested)
+        self.blocks.live.get(index).map_or(0, |b| b.lane(lane as u32).requested)
     }
 
     /// Whether `lane` leaves a block to the senders that hold the rest of its source symbols: no symbol of the block was lost, those
     /// senders answer, and they are not too far behind.
     fn is_awaited(&self, index: usize, lane: usize) -> bool {
-        let asked = |lane: usize| self.blocks.from(index).map(|b| b.lane(lane as u32).requested).sum::<u32>();
-        let reach = asked(lane).saturating_sub(2 * self.lanes.at(lane).window().symbols());
+        let asked = |lane: usize| self.blocks.live.from(index).map(|b| b.lane(lane as u32).requested).sum::<u32>();
+        let reach = asked(lane).saturating_sub(2 * self.lanes.at(lane).credits.window().symbols());
         let in_reach = |other| {
             self.lanes.in_touch(self.lanes.at(other)) && reach <= asked(other) && !self.is_passed_over(index, other)
         };
-        let whole = self.blocks.get(index).is_some_and(|b| !b.is_lossy());
+        let whole = self.blocks.live.get(index).is_some_and(|b| !b.is_lossy());
         let mut holders = (0..self.lanes.len()).filter(|&other| self.held(index, other) > 0).peekable();
         whole && holders.peek().is_some() && holders.all(in_reach)
     }
@@ -108,7 +107,7 @@ impl Choice<'_> {
 
     /// Whether others that answer send in a sender's place what a block waits for.
     fn is_replaced(&self, index: usize, lane: usize) -> bool {
-        let Some(block) = self.blocks.get(index) else { return false };
+        let Some(block) = self.blocks.live.get(index) else { return false };
         let is_overtaken = |lane: usize| block.lane(lane as u32).overtaken;
         let in_touch = |lane: usize| self.lanes.in_touch(self.lanes.at(lane));
         is_overtaken(lane) && (0..self.lanes.len()).any(|other| in_touch(other) && !is_overtaken(other))
@@ -123,15 +122,105 @@ impl Choice<'_> {
     fn in_place_of_a_slow_one(&self, first: usize) -> Option<(usize, usize)> {
         let bar = self.bar()?;
         let takes_long = |index: usize, lane: usize| {
-            let held = self.held(index, lane).min(self.blocks.at(index).need());
-            let l: &Lane = self.lanes.at(lane);
-            let taken = l.response().map(|response| response + response * u64::from(held) / u64::from(l.most().max(1)));
+            let held = self.held(index, lane).min(self.blocks.live.at(index).need());
+            let credits = &self.lanes.at(lane).credits;
+            let most = u64::from(credits.most().max(1));
+            let taken = credits.response().map(|response| response + response * u64::from(held) / most);
             held > 0 && taken.is_some_and(|taken| taken > bar)
         };
-        (first..self.blocks.len()).filter(|&index| self.blocks.at(index).need() > 0).find_map(|index| {
-            let waits =
-                self.blocks.at(index).sole().is_none() && (0..self.lanes.len()).any(|lane| takes_long(index, lane));
+        (first..self.blocks.live.len()).filter(|&index| self.blocks.live.at(index).need() > 0).find_map(|index| {
+            let waits = self.blocks.live.at(index).sole().is_none()
+                && (0..self.lanes.len()).any(|lane| takes_long(index, lane));
             Some((self.turn(index).filter(|_| waits)?, index))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Time;
+    use crate::scdp::ScdpConfig;
+    use crate::scdp::header::{Mode, Options};
+    use std::sync::Arc;
+
+    /// A session of which nothing has been asked for.
+    struct Fixture {
+        blocks: Blocks,
+        lanes: Lanes,
+        session: Session,
+    }
+
+    impl Fixture {
+        /// Two blocks of twelve symbols, of senders that may owe eight each.
+        fn new(senders: u16) -> Self {
+            let config = ScdpConfig { overhead: 0, ..ScdpConfig::default() };
+            let options = Options {
+                object_bytes: 24,
+                symbol_bytes: 1,
+                block_symbols: 12,
+                window: 8,
+                lanes: senders,
+                mode: Mode::ManyToOne,
+            };
+            let session = Session::new(&options, &config).unwrap();
+            let (mut blocks, mut lanes) = (Blocks::new(&config), Lanes::new(Arc::new(config), senders, 1));
+            blocks.establish(&session);
+            lanes.establish(&session);
+            (0..session.lanes).for_each(|lane| lanes.begin(Time::ZERO, lane, &session, 0));
+            Self { blocks, lanes, session }
+        }
+
+        fn choice(&self, full: bool) -> Choice<'_> {
+            Choice { blocks: &self.blocks, lanes: &self.lanes, session: &self.session, full }
+        }
+
+        /// Asks for what is next, as often as possible: the senders that are asked, for each block.
+        fn ask_all(&mut self) -> [Vec<usize>; 2] {
+            let mut asked = [const { Vec::new() }; 2];
+            while let Some((lane, index)) = self.choice(false).next() {
+                self.blocks.reach(index, &self.session);
+                self.lanes.spend(Time::ZERO, lane as u32);
+                self.blocks.live.request(index, lane as u32, 1, 0);
+                asked[index].push(lane);
+            }
+            asked
+        }
+    }
+
+    #[test]
+    fn senders_send_equal_shares_of_one_block_after_the_other() {
+        let asked = Fixture::new(3).ask_all();
+        assert_eq!(asked, [[0, 1, 2].repeat(4), [0, 1, 2].repeat(4)]);
+        assert_eq!(Fixture::new(1).ask_all(), [vec![0; 8], vec![]], "one may be asked for no more");
+    }
+
+    #[test]
+    fn others_send_repair_symbols_for_the_share_of_one_that_is_out_of_touch() {
+        let mut fixture = Fixture::new(3);
+        fixture.lanes.exclude(1);
+        let [first, second] = fixture.ask_all();
+        assert_eq!((first, second), ([0, 2].repeat(6), [0, 2].repeat(2)));
+    }
+
+    #[test]
+    fn a_block_of_one_sender_alone_does_not_hold_up_the_next_one() {
+        let mut fixture = Fixture::new(3);
+        fixture.blocks.reach(0, &fixture.session);
+        fixture.blocks.live.restart(0, Some(2));
+        let asked = fixture.ask_all();
+        assert_eq!(
+            asked,
+            [vec![2; 8], [0, 1].repeat(4)],
+            "it may be asked for no more, and keeps its share of the next one"
+        );
+    }
+
+    #[test]
+    fn while_the_application_has_to_take_blocks_no_other_is_begun() {
+        let mut fixture = Fixture::new(3);
+        assert_eq!((fixture.choice(true).next(), fixture.choice(false).next()), (None, Some((0, 0))));
+        fixture.blocks.reach(0, &fixture.session);
+        assert_eq!(fixture.choice(true).next(), Some((0, 0)));
     }
 }

@@ -1,9 +1,8 @@
 //! What a driver sees of a receiver: pulls, timers and events.
 
-use super::lane::{Lane, Message};
-use super::lanes::Silence;
+use super::Receiver;
+use super::lanes::{Message, Silence};
 use super::requests::Asked;
-use super::{Receiver, State};
 use crate::demotion::Demotion;
 use crate::scdp::block::Block;
 use crate::scdp::config::PullPacing;
@@ -15,19 +14,19 @@ impl Receiver {
     fn pull(&self, lane: u32, asked: Asked, retry: bool, done: bool) -> Transmit<Header> {
         let size = self.config.header.0 as u32;
         let Asked { index, upto, fin } = asked;
-        let (block, base) = (self.blocks().number(index), self.blocks().base());
+        let (block, base) = (self.blocks().live.number(index), self.blocks().live.base());
         Transmit::control(Header::Pull(Pull { block, upto, base, fin, retry, done }), lane as Peer, size)
     }
 
     /// How many pulls could be sent, starting now; 0 if none can.
     #[inline]
     pub(super) fn pulls_wanted(&self) -> u32 {
-        if self.over() { 0 } else { self.requests.wanted(self.session.as_ref(), self.decoding.is_full()) }
+        if self.state.is_over() { 0 } else { self.requests.wanted(self.session.as_ref(), self.decoding.is_full()) }
     }
 
     /// The next pull.
     fn next_pull(&mut self, now: Time) -> Option<Transmit<Header>> {
-        let session = self.session.as_ref().filter(|_| self.state == State::Receiving)?;
+        let session = self.session.as_ref().filter(|_| !self.state.is_over())?;
         let (lane, asked) = self.requests.next(now, session, self.decoding.is_full())?;
         Some(self.pull(lane, asked, false, false))
     }
@@ -50,7 +49,7 @@ impl Receiver {
     /// The next packet to a sender that does not wait for the host's pull queue: a control message, or a pull repeated after silence.
     fn next_at_once(&mut self, lane: u32) -> Option<Transmit<Header>> {
         if let Some(message) = self.lane_mut(lane).take_message() {
-            let asked = self.blocks().get(0).map_or(0, |b| b.lane(lane).requested);
+            let asked = self.blocks().live.get(0).map_or(0, |b| b.lane(lane).requested);
             let (done, upto) = if message == Message::Done { (true, 0) } else { (false, asked) };
             return Some(self.pull(lane, Asked { index: 0, upto, fin: done }, false, done));
         }
@@ -60,7 +59,7 @@ impl Receiver {
 
     /// When the session fails if nothing arrives: with several senders, each may be silent for that long.
     fn give_up_at(&self) -> Option<Time> {
-        let bound = self.config.give_up_after.filter(|_| !self.over())?;
+        let bound = self.config.give_up_after.filter(|_| !self.state.is_over())?;
         let since = if self.session.is_none() { self.started_at } else { self.lanes().silent_since() };
         since.map(|since| since + bound)
     }
@@ -73,7 +72,7 @@ impl Receiver {
             Silence::GiveUp => self.fail(FailureReason::TimedOut),
         }
         self.requests.lanes_mut().refresh(lane);
-        if !self.over() {
+        if !self.state.is_over() {
             self.requests.make_room(lane);
         }
     }
@@ -86,7 +85,7 @@ impl Endpoint for Receiver {
     /// its bytes; use [`handle_payload`](Receiver::handle_payload) there.
     fn handle_packet(&mut self, now: Time, arrival: &Arrival<Header>) {
         let whole = !arrival.trimmed && matches!(arrival.header, Header::Symbol(_));
-        if whole && self.decoding.carries_bytes() && !self.over() {
+        if whole && self.decoding.carries_bytes() && !self.state.is_over() {
             return self.fail(FailureReason::SymbolSize);
         }
         self.handle_payload(now, arrival, &[]);
@@ -96,8 +95,8 @@ impl Endpoint for Receiver {
         if self.paces_itself() {
             self.requests.lanes_mut().on_time(now);
         }
-        if let State::Completed(closed_at) = &mut self.state {
-            if closed_at.take_if(|at| *at <= now).is_some() {
+        if self.state.is_completed() {
+            if self.state.close(now) {
                 self.events.push_back(Event::Closed);
             }
             return;
@@ -105,11 +104,11 @@ impl Endpoint for Receiver {
         if self.give_up_at().is_some_and(|at| at <= now) {
             return self.fail(FailureReason::TimedOut);
         }
-        if !self.over() {
+        if !self.state.is_over() {
             self.pass_on_what_is_withheld(now);
         }
         for lane in 0..self.lanes().len() {
-            if !self.over() && self.lanes().timeout(self.lanes().at(lane)).is_some_and(|at| at <= now) {
+            if !self.state.is_over() && self.lanes().timeout(self.lanes().at(lane)).is_some_and(|at| at <= now) {
                 self.on_timeout(now, lane as u32);
             }
         }
@@ -122,20 +121,17 @@ impl Endpoint for Receiver {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        match self.state {
-            State::Completed(closed_at) => closed_at,
-            State::Failed => None,
-            State::Receiving => {
-                let pulls = self.lanes().iter().fold(None, |first, lane| earliest(first, self.lanes().timeout(lane)));
-                let withheld = self.checks.deadline(self.requests.blocks(), self.requests.lanes()).map(|(_, at)| at);
-                let session = self.session.as_ref().filter(|session| session.takes_over);
-                let full = self.decoding.is_full();
-                let taken_over = session.and_then(|session| self.requests.next_take_over(session, full));
-                let paced = if self.paces_itself() { self.lanes().paced_until() } else { None };
-                let pulls = earliest(earliest(pulls, paced), self.give_up_at());
-                earliest(pulls, earliest(withheld, taken_over))
-            }
+        if self.state.is_over() {
+            return self.state.closes_at();
         }
+        let pulls = self.lanes().iter().fold(None, |first, lane| earliest(first, self.lanes().timeout(lane)));
+        let withheld = self.checks.deadline(&self.requests.blocks().live, self.requests.lanes()).map(|(_, at)| at);
+        let session = self.session.as_ref().filter(|session| session.takes_over);
+        let full = self.decoding.is_full();
+        let taken_over = session.and_then(|session| self.requests.next_take_over(session, full));
+        let paced = if self.paces_itself() { self.lanes().paced_until() } else { None };
+        let pulls = earliest(earliest(pulls, paced), self.give_up_at());
+        earliest(pulls, earliest(withheld, taken_over))
     }
 
     fn poll_event(&mut self) -> Option<Event> {
@@ -169,12 +165,12 @@ impl Endpoint for Receiver {
 
     fn waiting_for(&self) -> String {
         let Some(session) = self.session else { return "waits for the first symbol".to_owned() };
-        let outstanding: u32 = self.lanes().iter().map(Lane::outstanding).sum();
+        let outstanding: u32 = self.lanes().iter().map(|lane| lane.credits.outstanding()).sum();
         format!(
             "waits for block {} of {}: {} symbols missing, {outstanding} asked for, {} timeouts",
-            self.blocks().base(),
+            self.blocks().live.base(),
             session.layout.blocks,
-            self.blocks().get(0).map_or(0, Block::missing),
+            self.blocks().live.get(0).map_or(0, Block::missing),
             self.stats.timeouts,
         )
     }

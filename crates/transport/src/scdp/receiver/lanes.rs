@@ -1,21 +1,29 @@
 //! All senders of a session: the pulls that they may be sent, and which of them answer.
 
-use super::lane::{Arrived, Lane, Message};
 use super::session::Session;
-use super::timer::MOST_MINIMA;
-use super::window::Window;
 use crate::scdp::config::ScdpConfig;
 use crate::scdp::layout::mix;
 use crate::{Duration, Peer, Time};
+use credits::Credits;
 use std::slice::Iter;
 use std::sync::Arc;
+use window::Window;
+
+mod arrived;
+mod credits;
+mod lane;
+mod pace;
+mod pull_pace;
+mod retransmission;
+mod timer;
+mod window;
+
+pub(super) use arrived::Arrived;
+pub(super) use lane::{Lane, Message};
 
 /// A sender is slow if it takes this many times as long to answer as the fastest, and the timeout for pulls more; or this many times as long for each
 /// symbol, because of the pace of pulls.
 const SLOW: u64 = 2;
-
-/// In a group a round trip may be this many times the least one: the rest of the time, symbols wait for other receivers.
-const ROUND_TRIP_WITHIN: u64 = 4;
 
 /// What a timeout of a sender means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +64,7 @@ impl Lanes {
     /// The first symbol has arrived.
     pub(super) fn establish(&mut self, session: &Session) {
         if session.takes_over {
-            self.all.iter_mut().for_each(Lane::time_answers);
+            self.all.iter_mut().for_each(|lane| lane.credits.time_answers());
         }
     }
 
@@ -66,7 +74,7 @@ impl Lanes {
         let window = Window::new(session.window, self.least_window, &self.config, session.lanes, seed);
         let l = &mut self.all[lane as usize];
         l.begin(now, window, pushed);
-        self.credits += l.credits();
+        self.credits += l.credits.left();
     }
 
     #[inline]
@@ -113,7 +121,7 @@ impl Lanes {
     /// Credits of those in use.
     #[inline]
     pub(super) fn usable_credits(&self) -> u32 {
-        self.all.iter().filter(|lane| self.in_use(lane)).map(Lane::credits).sum()
+        self.all.iter().filter(|lane| self.in_use(lane)).map(|lane| lane.credits.left()).sum()
     }
 
     /// Whether a sender answers, as far as is known.
@@ -125,7 +133,7 @@ impl Lanes {
     /// Whether a pull may go to a sender.
     #[inline]
     pub(super) fn in_use(&self, lane: &Lane) -> bool {
-        lane.credits() > 0 && lane.paced_until().is_none() && self.in_touch(lane)
+        lane.credits.left() > 0 && lane.paced_until().is_none() && self.in_touch(lane)
     }
 
     /// Finds out to which senders pulls may go now, where they are paced.
@@ -161,14 +169,14 @@ impl Lanes {
 
     /// The longest that a sender may take to answer that is not slow, compared with the fastest of these.
     pub(super) fn bar(&self, of: impl Fn(&Lane) -> bool) -> Option<Duration> {
-        let fastest = self.all.iter().filter(|lane| of(lane)).filter_map(Lane::response).min()?;
+        let fastest = self.all.iter().filter(|lane| of(lane)).filter_map(|lane| lane.credits.response()).min()?;
         Some(fastest * SLOW + self.config.pull_timeout)
     }
 
     /// Whether a sender takes much longer to answer than another, or has not answered in time.
     pub(super) fn is_slow(&self, sender: Peer) -> bool {
         let Some((lane, late)) = self.get(sender).and_then(|lane| Some((lane, lane.is_late()?))) else { return false };
-        late || self.bar(|lane| self.in_touch(lane)).is_some_and(|bar| lane.is_slower_than(bar))
+        late || self.bar(|lane| self.in_touch(lane)).is_some_and(|bar| lane.credits.is_slower_than(bar))
             || self.is_held_up(lane)
     }
 
@@ -182,7 +190,7 @@ impl Lanes {
     /// How long the fastest sender that answers may take to answer.
     pub(super) fn least_timeout(&self) -> Option<Duration> {
         let answering = self.all.iter().filter(|lane| self.in_touch(lane));
-        answering.map(|lane| lane.answer_timeout(self.config.pull_timeout)).min()
+        answering.map(|lane| lane.retransmission.answer_timeout(self.config.pull_timeout)).min()
     }
 
     /// When a pull to a sender is repeated, if nothing arrives.
@@ -193,8 +201,8 @@ impl Lanes {
 
     /// Since when all have been silent, if something was asked for.
     pub(super) fn silent_since(&self) -> Option<Time> {
-        let asked = self.all.iter().any(|lane| lane.outstanding() > 0);
-        if asked { self.all.iter().map(Lane::silent_since).max() } else { None }
+        let asked = self.all.iter().any(|lane| lane.credits.outstanding() > 0);
+        if asked { self.all.iter().map(|lane| lane.retransmission.silent_since()).max() } else { None }
     }
 
     /// One pull is to be sent to a sender, and then it is the next one's turn. Returns the symbols that were in flight before.
@@ -209,38 +217,35 @@ impl Lanes {
     #[inline]
     pub(super) fn on_symbol(&mut self, now: Time, lane: u32, symbol: &Arrived) {
         let in_group = self.is_in_group();
-        let lane = &mut self.all[lane as usize];
-        let least = if in_group { lane.window().round_trip() } else { None };
-        let longest = least.map_or(self.config.pull_timeout * MOST_MINIMA, |least| least * ROUND_TRIP_WITHIN);
-        lane.on_symbol(now, symbol, in_group, longest);
+        self.all[lane as usize].on_symbol(now, symbol, in_group, self.config.pull_timeout);
     }
 
-    /// Changes a sender and updates the sum of credits; `change` returns those that it has then.
+    /// Changes the credits of a sender and updates their sum; `change` returns those that it has then.
     #[inline]
-    fn change(&mut self, lane: u32, change: impl FnOnce(&mut Lane) -> u32) {
-        let lane = &mut self.all[lane as usize];
-        let before = lane.credits();
-        self.credits = self.credits - before + change(lane);
+    fn change(&mut self, lane: u32, change: impl FnOnce(&mut Credits) -> u32) {
+        let credits = &mut self.all[lane as usize].credits;
+        let before = credits.left();
+        self.credits = self.credits - before + change(credits);
     }
 
     /// `count` symbols of a sender are no longer in flight.
     #[inline]
     pub(super) fn no_longer_waits(&mut self, lane: u32, count: u32) {
-        self.change(lane, |lane| lane.no_longer_waits(count));
+        self.change(lane, |credits| credits.no_longer_waits(count));
     }
 
     /// `count` symbols of a sender are lost.
     #[inline]
     pub(super) fn on_lost(&mut self, lane: u32, count: u32) {
         if count > 0 {
-            self.change(lane, |lane| lane.on_lost(count));
+            self.change(lane, |credits| credits.on_lost(count));
         }
     }
 
     /// The window of a sender may have changed.
     #[inline]
     pub(super) fn refresh(&mut self, lane: u32) {
-        self.change(lane, Lane::refresh);
+        self.change(lane, Credits::refresh);
     }
 
     /// Nothing has arrived from a sender for too long.
@@ -248,8 +253,8 @@ impl Lanes {
         let others = (0..).zip(&self.all).any(|(i, l)| i != lane && l.is_in_touch());
         let l = &mut self.all[lane as usize];
         let given_up = l.on_timeout(now, self.config.retries);
-        if others && l.is_left_out() {
-            l.stop_retrying();
+        if others && l.retransmission.is_left_out() {
+            l.retransmission.cancel();
             Silence::LeaveOut
         } else if given_up {
             Silence::GiveUp
@@ -266,9 +271,21 @@ impl Lanes {
         lane.exclude();
         if !self.all.iter().any(|lane| self.in_touch(lane)) {
             // Only senders that were left out for being silent remain.
-            self.all.iter_mut().for_each(Lane::reset_timeouts);
+            self.all.iter_mut().for_each(|lane| lane.retransmission.reset());
         }
         true
+    }
+
+    /// A useless symbol of a sender has arrived. If nothing is requested from it now, the symbol may be a probe. Where silence is only counted
+    /// in timeouts, of which very many are allowed, no answer is needed, unless the application may be slow to take blocks (`may_stall`).
+    /// `outright`: the symbol carries the options, as probes do. Then the receiver answers even while it waits for symbols that it
+    /// has requested: other receivers of its group may have to catch up first.
+    pub(super) fn on_useless(&mut self, lane: u32, outright: bool, may_stall: bool) {
+        let lane = &mut self.all[lane as usize];
+        let is_asked = self.config.give_up_after.is_some() || may_stall;
+        if is_asked && (outright || lane.credits.outstanding() == 0) {
+            lane.owe(Message::Keepalive);
+        }
     }
 
     /// All are told that the receiver has the whole object.
@@ -279,148 +296,11 @@ impl Lanes {
     /// Checks the bookkeeping, and returns the sum of the credits.
     #[cfg(test)]
     pub(super) fn check(&self) -> u32 {
-        assert_eq!(self.credits, self.all.iter().map(Lane::credits).sum::<u32>());
-        for lane in &self.all {
-            assert_eq!(lane.credits(), lane.room());
-        }
+        assert_eq!(self.credits, self.all.iter().map(|lane| lane.credits.left()).sum::<u32>());
+        assert!(self.all.iter().all(|lane| lane.credits.left() == lane.credits.room()));
         self.credits
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Bytes;
-    use crate::scdp::header::{Mode, Options};
-
-    /// `senders` senders with a window of twelve each, of which four are on their way.
-    fn lanes(senders: u16) -> Lanes {
-        let config = ScdpConfig { retries: 3, ..ScdpConfig::default() };
-        let options = Options {
-            object_bytes: 1000,
-            symbol_bytes: 1,
-            block_symbols: 10,
-            window: 12,
-            lanes: senders,
-            mode: Mode::ManyToOne,
-        };
-        let session = Session::new(&options, &config).unwrap();
-        let mut lanes = Lanes::new(Arc::new(config), senders, 1);
-        lanes.establish(&session);
-        (0..u32::from(senders)).for_each(|lane| lanes.begin(Time::ZERO, lane, &session, 4));
-        lanes
-    }
-
-    fn at(ms: u64) -> Time {
-        Time::ZERO + Duration::from_ms(ms)
-    }
-
-    #[test]
-    fn credits_are_the_sum_of_all_whatever_happens() {
-        let mut lanes = lanes(3);
-        assert_eq!(lanes.check(), 3 * 8);
-        assert_eq!((lanes.spend(at(1), 1), lanes.check()), (4, 23));
-        lanes.no_longer_waits(1, 2);
-        lanes.on_lost(2, 3);
-        assert_eq!((lanes.check(), lanes.usable_credits()), (28, 28));
-        lanes.exclude(2);
-        assert_eq!((lanes.check(), lanes.usable_credits()), (28, 17));
-    }
-
-    #[test]
-    fn senders_take_turns_from_the_last_that_was_asked() {
-        let mut lanes = lanes(3);
-        lanes.spend(at(0), 1);
-        assert_eq!(lanes.in_turn().collect::<Vec<_>>(), [2, 0, 1]);
-        lanes.spend(at(0), 2);
-        assert_eq!(lanes.in_turn().collect::<Vec<_>>(), [0, 1, 2]);
-    }
-
-    #[test]
-    fn one_of_several_is_left_out_when_it_is_silent_and_the_last_one_only_when_retries_are_exhausted() {
-        let mut lanes = lanes(2);
-        let mut silence = |lane, times: u64| (0..times).map(|n| lanes.on_timeout(at(n), lane)).collect::<Vec<_>>();
-        assert_eq!(silence(0, 2), [Silence::Repeat, Silence::LeaveOut]);
-        assert_eq!(silence(1, 4), [Silence::Repeat, Silence::Repeat, Silence::Repeat, Silence::GiveUp]);
-    }
-
-    #[test]
-    fn who_has_withheld_fewer_blocks_is_asked_first_and_then_the_next_in_turn() {
-        let mut lanes = lanes(3);
-        assert_eq!([0, 1, 2].map(|last| lanes.another(last)), [Some(1), Some(2), Some(0)]);
-        assert!(lanes.at_mut(1).withholds() && !lanes.at_mut(1).withholds());
-        assert_eq!([0, 1, 2].map(|last| lanes.another(last)), [Some(2), Some(2), Some(0)]);
-    }
-
-    #[test]
-    fn once_only_silent_senders_remain_they_are_asked_again() {
-        let mut lanes = lanes(3);
-        (0..2).for_each(|n| _ = lanes.on_timeout(at(n), 1));
-        assert!(lanes.exclude(0) && !lanes.exclude(0) && !lanes.exclude(7));
-        assert_eq!(lanes.another(0), Some(2));
-        lanes.exclude(2);
-        assert_eq!(lanes.another(2), Some(1), "it was left out");
-        assert_eq!((lanes.usable_credits() > 0, lanes.silent_since()), (true, Some(at(0))));
-    }
-
-    /// Two senders as on hosts, each of which was asked for a symbol at time zero.
-    fn two_on_hosts() -> Lanes {
-        let pull_timeout = ScdpConfig::default().pull_timeout;
-        let config = ScdpConfig { pull_timeout, ..ScdpConfig::on_hosts(Bytes(1514), Bytes(94)) };
-        let options = Options {
-            object_bytes: 1000,
-            symbol_bytes: 1,
-            block_symbols: 10,
-            window: 12,
-            lanes: 2,
-            mode: Mode::ManyToOne,
-        };
-        let session = Session::new(&options, &config).unwrap();
-        let mut lanes = Lanes::new(Arc::new(config), 2, 1);
-        lanes.establish(&session);
-        for lane in 0..2 {
-            lanes.at_mut(lane).ask(1);
-            lanes.at_mut(lane).on_asked(Time::ZERO, 0, 1);
-            lanes.begin(Time::ZERO, lane, &session, 1);
-        }
-        lanes
-    }
-
-    /// Its symbol arrives.
-    fn answers(lanes: &mut Lanes, lane: u32, taken: Duration) {
-        let seen = super::super::window::Seen::Whole;
-        let symbol = Arrived { block: 0, index: 0, asked_as: 0, seen, is_repeated: false, is_of_others: false };
-        lanes.on_symbol(Time::ZERO + taken, lane, &symbol);
-    }
-
-    #[test]
-    fn a_sender_from_which_only_headers_come_waits_and_is_slow_and_no_other() {
-        let mut lanes = two_on_hosts();
-        (0..2).for_each(|lane| answers(&mut lanes, lane, Duration::from_ms(10)));
-        for n in 0..1_000 {
-            let now = at(10) + Duration::from_us(100) * n;
-            lanes.at_mut(0).pace_pulls(now, true);
-            lanes.at_mut(1).pace_pulls(now, false);
-        }
-        assert!(lanes.is_slow(0) && !lanes.is_slow(1));
-        lanes.spend(at(200), 0);
-        lanes.spend(at(200), 1);
-        lanes.ask_paces(at(200));
-        let until = lanes.paced_until().expect("the first waits");
-        assert_eq!([0, 1].map(|lane| lanes.in_use(lanes.at(lane))), [false, true]);
-        lanes.on_time(until);
-        assert_eq!((lanes.paced_until(), lanes.in_use(lanes.at(0))), (None, true));
-    }
-
-    #[test]
-    fn a_sender_that_takes_twice_as_long_as_the_fastest_and_the_timeout_is_slow() {
-        let mut lanes = two_on_hosts();
-        let pull_timeout = lanes.config.pull_timeout;
-        answers(&mut lanes, 0, Duration::from_ms(10));
-        assert!(!lanes.is_slow(0) && !lanes.is_slow(1) && !lanes.is_slow(9), "nothing is known");
-        answers(&mut lanes, 1, Duration::from_ms(20) + pull_timeout + Duration(1));
-        assert!(!lanes.is_slow(0) && lanes.is_slow(1));
-        lanes.on_timeout(at(500), 0);
-        assert!(lanes.is_slow(0), "it does not answer at all");
-    }
-}
+mod tests;

@@ -15,6 +15,10 @@ pub(super) struct Order {
     joined: Option<u32>,
     /// The blocks before that are received now, those from there on are complete.
     second: bool,
+    /// Source symbols of the blocks of this turn that are not begun.
+    unbegun: u64,
+    /// The last block with a symbol that there was no room for: a quorum of the group has reached it.
+    passed: u32,
 }
 
 impl Order {
@@ -23,10 +27,36 @@ impl Order {
         Self { first, ..Self::default() }
     }
 
-    /// The object has so many blocks: the last one is needed in any case.
-    pub(super) fn establish(&mut self, blocks: u32) {
-        self.first = self.first.min(blocks - 1);
-        self.joined = self.joined.map(|joined| joined.min(blocks - 1)).filter(|joined| *joined > self.first);
+    /// The object is known: its last block is needed in any case. None from `base` on is begun.
+    pub(super) fn establish(&mut self, layout: &Layout, base: u32) {
+        let last = layout.blocks - 1;
+        self.first = self.first.min(last);
+        self.joined = self.joined.map(|joined| joined.min(last)).filter(|joined| *joined > self.first);
+        self.unbegun = layout.symbols - layout.symbols_before(base);
+    }
+
+    /// Source symbols of the blocks of this turn that are not begun.
+    #[inline]
+    pub(super) fn unbegun(&self) -> u64 {
+        self.unbegun
+    }
+
+    /// There is no room for a symbol of a block: its source symbols may have been sent when there is.
+    pub(super) fn pass(&mut self, block: u32) {
+        self.passed = self.passed.max(block);
+    }
+
+    /// What was sent to others while there was no room for it is sent to this receiver as well.
+    pub(super) fn forget_passed(&mut self) {
+        self.passed = 0;
+    }
+
+    /// The next block is begun. Returns whether its source symbols were sent while there was no room for them.
+    pub(super) fn begin(&mut self, block: u32, layout: &Layout) -> bool {
+        if !layout.endless() {
+            self.unbegun -= u64::from(layout.source_symbols(block));
+        }
+        block < self.passed
     }
 
     /// It joins the group at a block; those from `first` on are received in the second turn.
@@ -40,11 +70,18 @@ impl Order {
         self.joined.is_some()
     }
 
-    /// The first turn is over. Where the second one begins and ends, if there is one.
-    pub(super) fn begin_second(&mut self) -> Option<(u32, u32)> {
-        let joined = self.joined.filter(|_| !self.second)?;
+    /// The first turn is over. Where the second one begins, if there is one.
+    pub(super) fn begin_second(&mut self) -> Option<u32> {
+        self.joined.filter(|_| !self.second)?;
         self.second = true;
-        Some((self.first, joined))
+        Some(self.first)
+    }
+
+    /// A turn begins, in which the blocks before `next` are begun.
+    pub(super) fn begin_turn(&mut self, layout: &Layout, next: u32) {
+        let end = self.end(layout.blocks);
+        self.unbegun = layout.symbols_before(end) - layout.symbols_before(next.min(end));
+        self.passed = 0;
     }
 
     /// The block at which this turn ends.
@@ -83,13 +120,13 @@ mod tests {
     #[test]
     fn the_blocks_before_the_one_it_joined_at_follow_the_last() {
         let mut turns = Order::from(2);
-        turns.establish(10);
         let layout = Layout::new(100, 1, 10).unwrap();
+        turns.establish(&layout, 2);
         assert_eq!((turns.end(10), turns.is_of_others(1), turns.is_of_others(2)), (10, true, false));
         turns.join(6, Some(3));
         assert_eq!((turns.is_of_others(5), turns.is_of_others(6), turns.is_past(6)), (true, false, false));
         assert_eq!(turns.symbols_before(&layout, 8), 50, "0, 1, 2, 6 and 7");
-        assert_eq!((turns.begin_second(), turns.end(10)), (Some((3, 6)), 6));
+        assert_eq!((turns.begin_second(), turns.end(10)), (Some(3), 6));
         assert_eq!((turns.is_past(5), turns.is_past(6), turns.is_of_others(3)), (false, true, false));
         assert_eq!(turns.symbols_before(&layout, 4), 80, "all but 4 and 5");
         assert_eq!(turns.begin_second(), None);
@@ -98,7 +135,37 @@ mod tests {
     #[test]
     fn the_last_block_is_needed_in_any_case() {
         let mut turns = Order::from(12);
-        turns.establish(10);
+        turns.establish(&Layout::new(100, 1, 10).unwrap(), 9);
         assert_eq!((turns.is_of_others(8), turns.is_of_others(9)), (true, false));
+    }
+
+    #[test]
+    fn each_turn_counts_what_is_not_begun_up_to_its_end() {
+        let layout = Layout::new(100, 1, 10).unwrap();
+        let mut turns = Order::default();
+        turns.establish(&layout, 0);
+        assert!(!turns.begin(0, &layout) && !turns.begin(1, &layout));
+        assert_eq!(turns.unbegun(), 80);
+        turns.join(6, Some(1));
+        turns.begin_turn(&layout, 6);
+        assert_eq!(turns.unbegun(), 40);
+        turns.begin_second();
+        turns.begin_turn(&layout, 2);
+        assert_eq!(turns.unbegun(), 40, "2 to 5");
+        turns.begin_turn(&layout, 9);
+        assert_eq!(turns.unbegun(), 0);
+    }
+
+    #[test]
+    fn of_blocks_that_there_was_no_room_for_the_group_has_sent_the_source_symbols() {
+        let layout = Layout::new(100, 1, 10).unwrap();
+        let mut turns = Order::default();
+        turns.establish(&layout, 0);
+        turns.pass(2);
+        turns.pass(1);
+        assert_eq!([0, 1, 2].map(|block| turns.begin(block, &layout)), [true, true, false]);
+        turns.pass(5);
+        turns.forget_passed();
+        assert!(!turns.begin(3, &layout));
     }
 }

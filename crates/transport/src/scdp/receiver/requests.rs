@@ -3,11 +3,10 @@
 
 use super::blocks::Blocks;
 use super::choice::Choice;
-use super::lane::Arrived;
-use super::lanes::{Lanes, Silence};
+use super::gaps::Gaps;
+use super::lanes::{Arrived, Lanes, Silence};
 use super::session::Session;
 use super::taking_over::Idle;
-use super::window::Seen;
 use crate::scdp::block::Block;
 use crate::scdp::config::ScdpConfig;
 use crate::scdp::header::{Header, Symbol};
@@ -18,6 +17,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) struct Requests {
     blocks: Blocks,
+    gaps: Gaps,
     lanes: Lanes,
 }
 
@@ -47,7 +47,8 @@ pub(super) enum Taken {
 impl Requests {
     /// Of up to `senders` senders. `seed`: for what windows draw.
     pub(super) fn new(config: &Arc<ScdpConfig>, senders: u16, seed: u64) -> Self {
-        Self { blocks: Blocks::new(config), lanes: Lanes::new(Arc::clone(config), senders, seed) }
+        let lanes = Lanes::new(Arc::clone(config), senders, seed);
+        Self { blocks: Blocks::new(config), gaps: Gaps::new(config), lanes }
     }
 
     #[inline]
@@ -74,7 +75,7 @@ impl Requests {
 
     /// The first symbol has arrived: the initial windows are in flight.
     pub(super) fn establish(&mut self, now: Time, session: &Session) {
-        let Self { blocks, lanes } = self;
+        let Self { blocks, lanes, .. } = self;
         blocks.establish(session);
         lanes.establish(session);
         for lane in 0..session.lanes {
@@ -119,8 +120,8 @@ impl Requests {
         let coming = self.lanes.spend(now, lane);
         let upto = request(now, &mut self.blocks, &mut self.lanes, index, lane, 1);
         // In a group a repair symbol may be on its way already, since another has asked for it: that is no round trip.
-        let is_round_trip = !self.lanes.is_in_group() || upto <= self.blocks.at(index).source_symbols();
-        let block = self.blocks.number(index);
+        let is_round_trip = !self.lanes.is_in_group() || upto <= self.blocks.live.at(index).source_symbols();
+        let block = self.blocks.live.number(index);
         self.lanes.at_mut(lane).on_pull(now, block, upto - 1, is_round_trip, coming);
         Some((lane, Asked { index, upto, fin }))
     }
@@ -128,12 +129,12 @@ impl Requests {
     /// The pull to repeat, if one is due to a sender.
     #[inline]
     pub(super) fn retry(&mut self, lane: u32) -> Option<Asked> {
-        if !self.lanes.at_mut(lane).take_retry() {
+        if !self.lanes.at_mut(lane).retransmission.take_due() {
             return None;
         }
-        let index = self.blocks.suspect_loss(lane)?;
-        self.lanes.at_mut(lane).on_retry();
-        Some(Asked { index, upto: self.blocks.at(index).lane(lane).requested, fin: self.blocks.lacks_one(index) })
+        let index = self.blocks.live.suspect_loss(lane)?;
+        self.lanes.at_mut(lane).retransmission.on_repeated();
+        Some(Asked { index, upto: self.blocks.live.at(index).lane(lane).requested, fin: self.blocks.lacks_one(index) })
     }
 
     /// A symbol has arrived, whatever becomes of it: what it says about its sender and the path.
@@ -147,21 +148,14 @@ impl Requests {
         place: u32,
     ) {
         let lane = u32::from(arrival.from);
-        let is_fixed = self.lanes.at(lane as usize).window().is_fixed();
-        let is_before = self.lanes.is_in_group() && symbol.block < self.blocks.base();
+        let is_fixed = self.lanes.at(lane as usize).credits.window().is_fixed();
+        let is_before = self.lanes.is_in_group() && symbol.block < self.blocks.live.base();
         let arrived = Arrived {
-            block: symbol.block,
-            index: symbol.index,
-            asked_as: symbol.esi / session.lanes,
-            seen: match (arrival.trimmed, arrival.ce) {
-                (true, _) => Seen::Trimmed,
-                (false, true) => Seen::Marked,
-                (false, false) => Seen::Whole,
-            },
             // A symbol that its sender repeats because it hears nothing has no news if the first has arrived: it must not postpone
             // the repetition of a pull for ever.
-            is_repeated: symbol.syn && !is_fixed && self.blocks.has_arrived(symbol.block, place),
+            is_repeated: symbol.syn && !is_fixed && self.blocks.live.has_arrived(symbol.block, place),
             is_of_others: is_before || self.blocks.is_of_others(symbol.block),
+            ..Arrived::new(arrival, symbol, session.lanes)
         };
         self.lanes.on_symbol(now, lane, &arrived);
     }
@@ -179,42 +173,45 @@ impl Requests {
     ) -> Taken {
         let (lane, trimmed) = (u32::from(arrival.from), arrival.trimmed);
         let Some(index) = self.blocks.begin(symbol.block, session, full) else { return Taken::Known };
-        if self.blocks.at(index).is_complete() {
+        if self.blocks.live.at(index).is_complete() {
             return Taken::OfCompleteBlock;
         }
-        if !self.blocks.note(index, place) {
+        if !self.blocks.live.note(index, place) {
             return Taken::Known;
         }
         self.arrived(now, index, lane, symbol.index, trimmed);
-        if !self.blocks.at(index).takes(lane) {
+        if !self.blocks.live.at(index).takes(lane) {
             return Taken::Surplus;
         }
         if trimmed {
-            self.blocks.trimmed(index);
+            self.blocks.live.trimmed(index);
             return Taken::Trimmed;
         }
-        if place != symbol.esi && !self.blocks.note_repair(index, symbol.esi) {
+        if place != symbol.esi && !self.blocks.live.note_repair(index, symbol.esi) {
             return Taken::Surplus;
         }
-        self.blocks.receive(index, symbol.esi);
+        self.blocks.live.receive(index, symbol.esi);
         self.find_gaps(index, lane, symbol.index);
         Taken::Counted(index)
     }
 
-    /// A symbol of a sender has been taken in: its window, which it finds itself, may have changed, or allow more than there is to ask
+    /// A symbol of a sender has been taken in: its window, if the receiver finds that itself, may have changed, or allow more than there is to ask
     /// for. `over`: nothing is asked for any more.
     #[inline]
     pub(super) fn adjust(&mut self, lane: u32, session: &Session, full: bool, over: bool) {
+        if self.lanes.at(lane as usize).credits.window().is_fixed() {
+            return;
+        }
         self.lanes.refresh(lane);
         if self.lanes.is_in_group() && !over {
             self.make_room(lane);
         }
-        let l = self.lanes.at(lane as usize);
-        let is_idle = l.credits() > 0 && (over || self.wanted(Some(session), full) == 0);
+        let credits = &self.lanes.at(lane as usize).credits;
+        let is_idle = credits.left() > 0 && (over || self.wanted(Some(session), full) == 0);
         // Other senders may have been chosen instead.
-        let is_passed_over = !self.lanes.is_single() && l.credits() > l.window().symbols() / 2;
-        if is_idle || l.is_held_back() || is_passed_over {
-            self.lanes.at_mut(lane).on_limited();
+        let is_passed_over = !self.lanes.is_single() && credits.left() > credits.window().symbols() / 2;
+        if is_idle || credits.is_held_back() || is_passed_over {
+            self.lanes.at_mut(lane).credits.on_limited();
         }
     }
 
@@ -222,15 +219,18 @@ impl Requests {
     #[inline]
     fn arrived(&mut self, now: Time, index: usize, lane: u32, j: u32, trimmed: bool) {
         // What others of a group wait for does not show that nothing was lost.
-        self.lanes.at_mut(lane).on_new_symbol(now);
-        if self.blocks.arrived(index, lane, j) {
+        self.lanes.at_mut(lane).retransmission.on_new_symbol(now);
+        if self.blocks.live.arrived(index, lane, j) {
             self.lanes.no_longer_waits(lane, 1);
-            self.lanes.at_mut(lane).on_useful();
+            self.lanes.at_mut(lane).credits.on_useful();
         }
         // A header may have overtaken the symbols before it.
-        if self.lanes.at(lane as usize).is_retried() && !trimmed && self.blocks.confirms_loss(index, lane, j) {
-            self.lanes.at_mut(lane).on_answer();
-            let lost = self.blocks.confirm_loss(lane);
+        if self.lanes.at(lane as usize).retransmission.is_unanswered()
+            && !trimmed
+            && self.blocks.live.confirms_loss(index, lane, j)
+        {
+            self.lanes.at_mut(lane).retransmission.on_answer();
+            let lost = self.blocks.live.confirm_loss(lane);
             self.lanes.on_lost(lane, lost);
         }
     }
@@ -238,24 +238,48 @@ impl Requests {
     /// It was whole: what should have arrived long before is lost.
     #[inline]
     fn find_gaps(&mut self, index: usize, lane: u32, j: u32) {
-        let lost = self.blocks.find_gaps(index, lane, j, self.lanes.len() as u32);
+        let lost = self.gaps.find(&mut self.blocks.live, index, lane, j, self.lanes.len() as u32);
         self.lanes.on_lost(lane, lost);
     }
 
     /// A block no longer waits for what is in flight from a sender, which is not lost.
-    pub(super) fn give_up(&mut self, index: usize, lane: u32) {
-        let coming = self.blocks.give_up(index, lane);
+    fn give_up(&mut self, index: usize, lane: u32) {
+        let coming = self.blocks.live.give_up(index, lane);
         self.lanes.no_longer_waits(lane, coming);
     }
 
-    /// The same of all senders: what is still in flight finds the block complete, and the window is free for other blocks.
-    pub(super) fn free_window(&mut self, index: usize) {
+    /// The same of all senders.
+    fn free_window(&mut self, index: usize) {
         (0..self.lanes.len() as u32).for_each(|lane| self.give_up(index, lane));
     }
 
+    /// A block is complete: what is still in flight will find it so, and the window is free for other blocks.
+    pub(super) fn complete(&mut self, index: usize) {
+        self.free_window(index);
+        self.blocks.live.complete(index);
+    }
+
+    /// A block is decoded elsewhere: whether more symbols are needed is unknown, and what is still in flight is not waited for.
+    pub(super) fn decode_later(&mut self, index: usize) {
+        self.blocks.live.decode_later(index);
+        self.free_window(index);
+    }
+
+    /// Releases blocks at the front; see [`Blocks::release`]. The second turn begins when the first one is over. Whether none is left.
+    pub(super) fn release(&mut self, session: &Session, checks: bool) -> bool {
+        if !self.blocks.release(session, checks) {
+            return false;
+        }
+        if !self.blocks.begin_second_turn(session) {
+            return true;
+        }
+        self.lanes.at_mut(0).retransmission.forget_pull();
+        self.release(session, checks)
+    }
+
     /// What a block waits for from a sender is lost.
-    pub(super) fn lose(&mut self, index: usize, lane: u32) {
-        let lost = self.blocks.lose(index, lane);
+    fn lose(&mut self, index: usize, lane: u32) {
+        let lost = self.blocks.live.lose(index, lane);
         self.lanes.on_lost(lane, lost);
     }
 
@@ -264,13 +288,13 @@ impl Requests {
         for lane in (0..self.lanes.len() as u32).filter(|&lane| sole.is_some_and(|sole| sole != lane)) {
             self.give_up(index, lane);
         }
-        self.blocks.restart(index, sole);
+        self.blocks.live.restart(index, sole);
     }
 
     /// Blocks that are requested from one sender alone.
     pub(super) fn requested_from_alone(&self, lane: u32) -> Vec<usize> {
         let waits = |block: &Block| !block.is_complete() && block.sole() == Some(lane);
-        (0..self.blocks.len()).filter(|&index| waits(self.blocks.at(index))).collect()
+        (0..self.blocks.live.len()).filter(|&index| waits(self.blocks.live.at(index))).collect()
     }
 
     /// A sender has sent wrong symbols: it owes none any more. Returns the blocks that have some of them, if that is news.
@@ -279,15 +303,15 @@ impl Requests {
         if !self.lanes.exclude(sender) {
             return None;
         }
-        (0..self.blocks.len()).for_each(|index| self.lose(index, lane));
+        (0..self.blocks.live.len()).for_each(|index| self.lose(index, lane));
         self.lanes.refresh(lane);
         let has_some = |block: &Block| !block.is_complete() && block.sole().is_none() && block.has_any_of(lane);
-        Some((0..self.blocks.len()).filter(|&index| has_some(self.blocks.at(index))).collect())
+        Some((0..self.blocks.live.len()).filter(|&index| has_some(self.blocks.live.at(index))).collect())
     }
 
     /// The receiver goes on at a later block, and receives those before it afterwards. Returns those to be received from the beginning then.
     pub(super) fn join_at(&mut self, first: u32, session: Option<&Session>) -> Vec<u32> {
-        (0..self.blocks.len()).for_each(|index| self.free_window(index));
+        (0..self.blocks.live.len()).for_each(|index| self.free_window(index));
         self.blocks.join_at(first, session)
     }
 
@@ -295,7 +319,7 @@ impl Requests {
     pub(super) fn on_timeout(&mut self, now: Time, lane: u32) -> Silence {
         let silence = self.lanes.on_timeout(now, lane);
         if silence == Silence::LeaveOut {
-            (0..self.blocks.len()).for_each(|index| self.lose(index, lane));
+            (0..self.blocks.live.len()).for_each(|index| self.lose(index, lane));
         }
         silence
     }
@@ -305,11 +329,11 @@ impl Requests {
     /// say nothing about the path.
     pub(super) fn make_room(&mut self, lane: u32) {
         let waits = |first: &Block| first.need() > 0 && first.takes(lane) && first.lane(lane).outstanding == 0;
-        if !self.blocks.get(0).is_some_and(waits) || self.lanes.at(lane as usize).window().is_fixed() {
+        if !self.blocks.live.get(0).is_some_and(waits) || self.lanes.at(lane as usize).credits.window().is_fixed() {
             return;
         }
-        for index in (1..self.blocks.len()).rev() {
-            if self.lanes.at(lane as usize).credits() > 0 {
+        for index in (1..self.blocks.live.len()).rev() {
+            if self.lanes.at(lane as usize).credits.left() > 0 {
                 return;
             }
             if self.lanes.is_in_group() {
@@ -323,7 +347,7 @@ impl Requests {
     /// When senders may have to take over what blocks wait for.
     #[inline]
     pub(super) fn next_take_over(&self, session: &Session, full: bool) -> Option<Time> {
-        Idle::find(&self.choice(session, full))?.next(&self.blocks, &self.lanes)
+        Idle::find(&self.choice(session, full))?.next(&self.blocks.live, &self.lanes)
     }
 
     /// Lets senders take over what blocks have waited for too long, as much as they may be asked for.
@@ -331,9 +355,9 @@ impl Requests {
     pub(super) fn take_over(&mut self, now: Time, session: &Session, full: bool) {
         let Some(idle) = Idle::find(&self.choice(session, full)) else { return };
         let mut room = idle.room(&self.lanes);
-        for index in 0..self.blocks.len() {
+        for index in 0..self.blocks.live.len() {
             for lane in 0..self.lanes.len() {
-                let since = idle.late_since(self.blocks.at(index), lane, &self.lanes);
+                let since = idle.late_since(self.blocks.live.at(index), lane, &self.lanes);
                 if room > 0 && since.is_some_and(|since| since <= now) {
                     room -= self.stop_waiting(index, lane as u32, room);
                 }
@@ -343,9 +367,9 @@ impl Requests {
 
     /// A block no longer waits for up to `most` symbols of a sender. Returns for how many.
     fn stop_waiting(&mut self, index: usize, lane: u32, most: u32) -> u32 {
-        let number = self.blocks.at(index).lane(lane).last_asked;
-        let count = self.blocks.overtake(index, lane, most);
-        self.lanes.at_mut(lane).on_late(number);
+        let number = self.blocks.live.at(index).lane(lane).last_asked;
+        let count = self.blocks.live.overtake(index, lane, most);
+        self.lanes.at_mut(lane).credits.on_late(number);
         self.lanes.no_longer_waits(lane, count);
         count
     }
@@ -353,9 +377,9 @@ impl Requests {
     /// Checks the bookkeeping, and returns the symbols in flight plus the credits: the sum of the windows.
     #[cfg(test)]
     pub(super) fn check(&self) -> u32 {
-        let coming = self.blocks.check(self.lanes.len() as u32);
+        let coming = self.blocks.live.check(self.lanes.len() as u32);
         for (i, lane) in self.lanes.iter().enumerate() {
-            assert_eq!(lane.outstanding(), coming.get(i).copied().unwrap_or(0), "lane {i}");
+            assert_eq!(lane.credits.outstanding(), coming.get(i).copied().unwrap_or(0), "lane {i}");
         }
         self.lanes.check() + coming.iter().sum::<u32>()
     }
@@ -364,10 +388,10 @@ impl Requests {
 /// Requests `count` more symbols of a block from a lane; returns the total requested of the block from that lane.
 #[inline]
 fn request(now: Time, blocks: &mut Blocks, lanes: &mut Lanes, index: usize, lane: u32, count: u32) -> u32 {
-    let lane_asked = lanes.at_mut(lane);
-    let before = lane_asked.ask(count);
-    let upto = blocks.request(index, lane, count, before);
-    lane_asked.on_asked(now, blocks.number(index), upto);
+    let credits = &mut lanes.at_mut(lane).credits;
+    let before = credits.ask(count);
+    let upto = blocks.live.request(index, lane, count, before);
+    credits.on_asked(now, blocks.live.number(index), upto);
     upto
 }
 

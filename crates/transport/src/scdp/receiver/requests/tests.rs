@@ -43,7 +43,7 @@ impl Bench {
 
     /// The same, or its header, of a symbol with this index at its sender, ESI and place; with what becomes of it.
     fn take_in(&mut self, now: Time, lane: u32, index: usize, symbol: (u32, u32, u32), trimmed: bool) -> Taken {
-        let ((j, esi, place), block) = (symbol, self.requests.blocks().number(index));
+        let ((j, esi, place), block) = (symbol, self.requests.blocks().live.number(index));
         let symbol = Symbol { block, esi, index: j, options: self.options, syn: false };
         let arrival =
             Arrival { header: Header::Symbol(symbol), from: lane as Peer, trimmed, ce: false, returned: false };
@@ -96,7 +96,7 @@ fn a_symbol_counts_once_whole_and_for_a_block_that_needs_it() {
     assert_eq!(bench.take_in(at(1), 1, 0, (6, 99, 13), false), Taken::Surplus, "the same, of another sender");
     assert_eq!(bench.take_in(at(1), 0, 1, (0, 0, 0), false), Taken::Counted(1), "its block is begun");
     assert_eq!(bench.take_in(at(1), 0, 99, (0, 0, 0), false), Taken::Known, "there is no room for its block");
-    bench.requests.blocks_mut().complete(1);
+    bench.requests.complete(1);
     assert_eq!(bench.take_in(at(1), 0, 1, (1, 2, 2), false), Taken::OfCompleteBlock);
     bench.requests.restart(0, Some(1));
     assert_eq!(bench.take_in(at(1), 0, 0, (2, 4, 4), false), Taken::Surplus);
@@ -109,7 +109,7 @@ fn what_a_silent_sender_owes_is_lost_and_it_is_asked_for_nothing() {
     let silence = [2, 4].map(|ms| bench.requests.on_timeout(at(ms), 0));
     bench.requests.check();
     assert_eq!(silence, [Silence::Repeat, Silence::LeaveOut]);
-    assert_eq!((bench.requests.lanes().at(0).outstanding(), bench.ask(at(4))), (0, None));
+    assert_eq!((bench.requests.lanes().at(0).credits.outstanding(), bench.ask(at(4))), (0, None));
     bench.arrive(at(5), 1, 0, 0);
     assert_eq!(bench.ask(at(5)), Some((1, 0)));
 }
@@ -121,7 +121,7 @@ fn a_repeated_pull_says_what_was_asked_for_and_its_answer_what_is_lost() {
     bench.requests.on_timeout(at(2), 0);
     assert_eq!(bench.requests.retry(0), Some(Asked { index: 0, upto: 4, fin: false }));
     bench.arrive(at(3), 0, 0, 4);
-    assert_eq!(bench.requests.lanes().at(0).outstanding(), 0, "all four are lost");
+    assert_eq!(bench.requests.lanes().at(0).credits.outstanding(), 0, "all four are lost");
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn who_sent_wrong_symbols_owes_nothing_and_its_blocks_are_named() {
     let mut bench = Bench::new(2, 3);
     bench.arrive(at(1), 0, 0, 0);
     assert_eq!(bench.requests.exclude(0), Some(vec![0]));
-    assert_eq!((bench.requests.exclude(0), bench.requests.lanes().at(0).outstanding()), (None, 0));
+    assert_eq!((bench.requests.exclude(0), bench.requests.lanes().at(0).credits.outstanding()), (None, 0));
     bench.requests.check();
 }
 
@@ -143,10 +143,10 @@ fn what_was_asked_of_a_slow_sender_is_taken_over_once_there_is_nothing_else_to_a
         coming.drain(..).for_each(|(index, j)| bench.arrive(at(ms), 0, index, j));
         while let Some((lane, index)) = bench.ask(at(ms)) {
             assert_eq!(lane, 0);
-            coming.push((index, bench.requests.blocks().at(index).lane(0).requested - 1));
+            coming.push((index, bench.requests.blocks().live.at(index).lane(0).requested - 1));
         }
     }
-    assert!(bench.requests.lanes().at(0).credits() > 0, "it could send more");
+    assert!(bench.requests.lanes().at(0).credits.left() > 0, "it could send more");
     let due = bench.requests.next_take_over(&bench.session, false).expect("it takes over");
     assert!(due > at(ms));
     bench.requests.take_over(at(ms), &bench.session, false);

@@ -4,33 +4,25 @@
 //! may find the window from what it observes ([`bbr`]). The window is told what is requested, what arrives and what counts as lost,
 //! and returns its current size. When it shrinks, fewer symbols are requested than arrive until it holds.
 
+use super::arrived::Seen;
 use crate::scdp::config::{ScdpConfig, WindowControl};
 use crate::{Duration, Time};
 use bbr::Bbr;
 
 mod bbr;
-mod ceiling;
-
-/// How a symbol arrived.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Seen {
-    Whole,
-    /// With the congestion-experienced (CE) mark.
-    Marked,
-    Trimmed,
-}
 
 /// The window of a lane.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Window {
+pub(in crate::scdp::receiver) struct Window {
     symbols: u32,
     bbr: Option<Box<Bbr>>,
 }
 
 impl Window {
-    /// `initial`: symbols that the sender pushes unasked. `least`: symbols that may be in flight whatever is lost. `seed`: for random draws. With several
-    /// senders, the window of each also limits how far the others may get ahead of it, so batches are ignored: they would make the others wait for a slow
-    /// sender.
+    /// `initial`: symbols that the sender pushes unasked. `least`: symbols that may be in flight whatever is lost. `seed`: for random draws.
+    ///
+    /// With several senders, the window of each also limits how far the others may get ahead of it, so batches are ignored: they would make the
+    /// others wait for a slow sender.
     pub(super) fn new(initial: u32, least: u32, config: &ScdpConfig, lanes: u32, seed: u64) -> Self {
         let batch = if lanes == 1 { config.host_batch } else { 1 };
         let bbr = match config.window_control {
@@ -45,7 +37,7 @@ impl Window {
 
     /// Symbols that may be in flight.
     #[inline]
-    pub(super) fn symbols(&self) -> u32 {
+    pub(in crate::scdp::receiver) fn symbols(&self) -> u32 {
         self.symbols
     }
 
@@ -57,7 +49,7 @@ impl Window {
 
     /// Whether it never changes.
     #[inline]
-    pub(super) fn is_fixed(&self) -> bool {
+    pub(in crate::scdp::receiver) fn is_fixed(&self) -> bool {
         self.bbr.is_none()
     }
 
