@@ -29,7 +29,7 @@ pub(super) struct Divided {
     partition: Partition,
     /// How many threads there are.
     threads: usize,
-    /// Empty before the run is divided for the first time.
+    /// Empty while the run is not divided.
     parts: Vec<Part>,
     /// Whether each goes in windows of its own, from switch to switch.
     in_windows: bool,
@@ -65,7 +65,7 @@ impl Divided {
     /// Until the run is divided for the first time: asks for so many parts, at most one for each thread.
     pub(super) fn ask_for(&mut self, graph: &Graph, parts: usize) {
         let parts = parts.clamp(2, self.threads);
-        if !self.parts.is_empty() || parts == self.asked {
+        if self.division.phases > 0 || parts == self.asked {
             return;
         }
         self.asked = parts;
@@ -74,6 +74,11 @@ impl Divided {
             self.division.window = partition.lookahead;
             self.partition = partition;
         }
+    }
+
+    /// For now the run stays whole: gives the memory of the parts back.
+    pub(super) fn stays_whole(&mut self) {
+        self.parts = Vec::new();
     }
 
     /// Empty parts.

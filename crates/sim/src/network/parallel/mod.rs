@@ -118,6 +118,7 @@ impl Network {
             }
             if gain.as_mut().is_some_and(|gain| !gain.allows(self.events())) {
                 pace.stays_whole();
+                divided.stays_whole();
                 continue;
             }
             let (events, now, until) = (self.events(), self.engine.now, self.divisible_until());
