@@ -44,10 +44,7 @@ struct Measured {
 pub(crate) fn once(case: &Case, threads: usize, spare: bool) -> ExitCode {
     let mut network = case.network();
     let (wall, cpu) = (process::wall_seconds(), process::user_seconds());
-    let outcome = match spare {
-        true => network.run_on_spare(threads, |_| true),
-        false => network.run_on(threads, |_| true),
-    };
+    let outcome = if spare { network.run_on_spare(threads, |_| true) } else { network.run_on(threads, |_| true) };
     let division = match outcome {
         Ok((_, division)) => division,
         Err(why) => {

@@ -190,9 +190,10 @@ pub fn run_all<E: Send>(
             progress.simulated[i].store(n.now().ps(), Relaxed);
             !progress.stop.load(Relaxed) && progress.limit.is_none_or(|limit| clock.wall() < limit)
         };
-        let outcome = match unasked {
-            true => network.run_on_spare(threads, &mut keep_going),
-            false => network.run_on(threads, &mut keep_going),
+        let outcome = if unasked {
+            network.run_on_spare(threads, &mut keep_going)
+        } else {
+            network.run_on(threads, &mut keep_going)
         };
         let (ending, helpers) = match outcome {
             Ok((ending, division)) => {
