@@ -248,9 +248,9 @@ def _announce(jobs: Sequence[Job], err: Console, how: elsewhere.How, *, fresh: b
             err.print(f"{job.experiment.name}: {missing} runs, about {units.duration(seconds)}", markup=False)
     there = f", {kept} are there already" if kept else ""
     if runs:
-        how = "recorded times" if recorded == runs else "a calibration on this machine"
-        how = how if recorded in {0, runs} else f"recorded times for {recorded} runs and {how}"
-        err.print(f"{runs} runs to do{there}; about {units.duration(total)} (estimated from {how})", markup=False)
+        source = "recorded times" if recorded == runs else "a calibration on this machine"
+        source = source if recorded in {0, runs} else f"recorded times for {recorded} runs and {source}"
+        err.print(f"{runs} runs to do{there}; about {units.duration(total)} (estimated from {source})", markup=False)
     else:
         err.print(f"no runs to do{there}", markup=False)
 
