@@ -258,6 +258,9 @@ def test_runs_that_did_not_take_their_threads_say_why(core: StandIn, folder: Pat
     assert json.loads(result.stdout)["on_several_threads"] == shared
     assert "note: 2 runs took one core, not several: packets are captured" in result.stderr
     assert "note: 1 run was restarted on one core: an endpoint gives up" in result.stderr
+    unasked = invoke("run", "a.toml", "--no-report", "--force")
+    assert "took one core" not in unasked.stderr
+    assert "note: 1 run was restarted on one core" in unasked.stderr
     core.during = reports({"runs_done": 12})
     elsewhere = invoke("run", "a.toml", "--json", "--no-report", "--force")
     assert "on_several_threads" not in json.loads(elsewhere.stdout)

@@ -16,6 +16,7 @@ from typer.testing import CliRunner, Result
 
 from anabranch import codec
 from anabranch.cli import app, progress
+from anabranch.cli.elsewhere import How
 from anabranch.errors import AnabranchError
 from anabranch.reproduce import Experiment, age, comparison, costs, pages, record, registry, runner
 from anabranch.reproduce.rows import REDUCTIONS
@@ -575,6 +576,35 @@ def test_estimates_use_recorded_times_then_packets() -> None:
     # Of a point without packets: as long as the others.
     assert [*speed.predict([planned({"w": 3}, 0)], times, speed=1000.0).values()] == [5.0]
     assert speed.seconds([*speed.predict([], times, speed=1000.0).values()], 0) == 0.0
+
+
+def test_estimates_of_few_large_runs_count_on_the_cores_that_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(speed, "cores", lambda threads: threads or 16)
+    large, small = replace(planned({"w": 1}, 2_900_000), hosts=128), planned({"w": 2}, 2_000_000)
+    alone = speed.predict([large, small], speed=1e6)
+    assert [*speed.shared([large, small], alone, 0).values()] == [2.9 / speed.GAIN, 2.0]
+    assert speed.shared([large, small], alone, 2) == alone, "each takes one core"
+    assert [*speed.shared([large], speed.predict([large], speed=1e7), 0).values()] == [0.29], "it ends too soon"
+    assert (How({}).time([large]), How({"threads": 1}).time([large])) == (
+        "about 2 s on 8 threads",
+        "about 3 s on 1 thread",
+    )
+    assert How({"on": "local:4"}).remaining([large]).seconds(0) == 2.9
+
+
+def test_runs_whose_cost_is_recorded_take_one_core_each(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG001
+    asked: list[int] = []
+    original = runner.run
+
+    def heard(job: runner.Job, **options: Any) -> Tables:  # noqa: ANN401
+        asked.append(options["threads"])
+        return original(job, **options)
+
+    monkeypatch.setattr(runner, "run", heard)
+    monkeypatch.setattr(speed, "cores", lambda threads: threads or 64)
+    assert invoke("scdp/toy", "--record").exit_code == 0
+    assert invoke("scdp/toy", "--fresh").exit_code == 0
+    assert asked == [len(runner.prepare(toy(), Path()).plan.runs), 0]
 
 
 def test_times_that_are_none_are_refused(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@
 //!
 //! `anabranch-bench` runs every case and prints a Markdown table; `anabranch-bench CASE` runs one and prints one line of
 //! numbers; `anabranch-bench --list` lists them; `--runs N` takes the median of N; `--threads N` compares runs on one
-//! thread with such on N, by the clock. `--events` or `--windows` before `--once CASE` says how events are scheduled.
+//! thread with such on N, by the clock; `--spare` before it: on N that other programs may need. `--events` or `--windows` before `--once CASE` says how events are scheduled.
 
 mod cases;
 mod process;
@@ -30,7 +30,7 @@ struct Measured {
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let (mut runs, mut threads) = (3, 1);
-    let mut scheduling = Scheduling::Auto;
+    let (mut scheduling, mut spare) = (Scheduling::Auto, false);
     let mut names = Vec::new();
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
@@ -45,6 +45,7 @@ fn main() -> ExitCode {
                 Some(n) if n > 0 => runs = n,
                 _ => return usage("--runs needs a number, at least 1"),
             },
+            "--spare" => spare = true,
             "--events" => scheduling = Scheduling::Events,
             "--windows" => scheduling = Scheduling::Windows,
             "--once" => match rest.next().and_then(|n| Case::find(n)) {
@@ -56,7 +57,9 @@ fn main() -> ExitCode {
                 _ => return usage("--threads needs a number, at least 2"),
             },
             "--once-on" => match (rest.next().and_then(|n| n.parse().ok()), rest.next().and_then(|n| Case::find(n))) {
-                (Some(threads), Some(case)) if scheduling == Scheduling::Auto => return threads::once(case, threads),
+                (Some(threads), Some(case)) if scheduling == Scheduling::Auto => {
+                    return threads::once(case, threads, spare);
+                }
                 (Some(_), Some(_)) => {
                     return usage("--events and --windows come before --once CASE, and concern nothing else");
                 }
@@ -72,7 +75,7 @@ fn main() -> ExitCode {
         return usage("--events and --windows come before --once CASE, and concern nothing else");
     }
     if threads > 1 {
-        return threads::table(&names, threads, runs);
+        return threads::table(&names, threads, spare, runs);
     }
     if names.is_empty() {
         names = CASES.iter().collect();
@@ -82,7 +85,7 @@ fn main() -> ExitCode {
 
 fn usage(problem: &str) -> ExitCode {
     eprintln!(
-        "error: {problem}\n  hint: anabranch-bench [--list] [--runs N] [--threads N] [CASE ...], or [--events | --windows] --once CASE"
+        "error: {problem}\n  hint: anabranch-bench [--list] [--runs N] [[--spare] --threads N] [CASE ...], or [--events | --windows] --once CASE"
     );
     ExitCode::from(2)
 }

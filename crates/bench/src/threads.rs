@@ -40,11 +40,12 @@ struct Measured {
     windows: f64,
 }
 
-/// Runs a case on so many threads in this process and prints its numbers, for the parent to read.
-pub(crate) fn once(case: &Case, threads: usize) -> ExitCode {
+/// Runs a case on so many threads, which others may need if they are `spare`, in this process and prints its numbers, for the parent to read.
+pub(crate) fn once(case: &Case, threads: usize, spare: bool) -> ExitCode {
     let mut network = case.network();
     let (wall, cpu) = (process::wall_seconds(), process::user_seconds());
-    let division = match network.run_on(threads, |_| true) {
+    let outcome = if spare { network.run_on_spare(threads, |_| true) } else { network.run_on(threads, |_| true) };
+    let division = match outcome {
         Ok((_, division)) => division,
         Err(why) => {
             eprintln!("error: {why:?}");
@@ -65,9 +66,10 @@ pub(crate) fn once(case: &Case, threads: usize) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn in_own_process(case: &Case, threads: usize) -> Option<Measured> {
+fn in_own_process(case: &Case, threads: usize, spare: bool) -> Option<Measured> {
     let program = std::env::current_exe().ok()?;
-    let output = Command::new(program).args(["--once-on", &threads.to_string(), case.name]).output().ok()?;
+    let how = spare.then_some("--spare");
+    let output = Command::new(program).args(how).args(["--once-on", &threads.to_string(), case.name]).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     let numbers: Vec<f64> = text.split_whitespace().map_while(|n| n.parse().ok()).collect();
     let &[wall_s, cpu_s, peak_mb, events, high, low, bound, share, windows] = numbers.as_slice() else { return None };
@@ -75,7 +77,7 @@ fn in_own_process(case: &Case, threads: usize) -> Option<Measured> {
 }
 
 /// Prints a Markdown table of these cases, or of all where several threads are to pay.
-pub(crate) fn table(cases: &[&Case], threads: usize, runs: usize) -> ExitCode {
+pub(crate) fn table(cases: &[&Case], threads: usize, spare: bool, runs: usize) -> ExitCode {
     let all = CASES.iter().filter_map(|name| Case::find(name));
     let cases: Vec<&Case> = if cases.is_empty() { all.collect() } else { cases.to_vec() };
     println!(
@@ -86,7 +88,7 @@ pub(crate) fn table(cases: &[&Case], threads: usize, runs: usize) -> ExitCode {
     );
     println!("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
     for case in cases {
-        let turn = |_| Some((in_own_process(case, 1)?, in_own_process(case, threads)?));
+        let turn = |_| Some((in_own_process(case, 1, false)?, in_own_process(case, threads, spare)?));
         let Some(mut both) = (0..runs).map(turn).collect::<Option<Vec<_>>>() else {
             eprintln!("error: case {} failed", case.name);
             return ExitCode::FAILURE;

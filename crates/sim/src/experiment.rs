@@ -141,7 +141,8 @@ struct Spare {
 impl Spare {
     /// A worker begins a run: on how many threads.
     fn begin(&mut self) -> usize {
-        let threads = (self.threads / self.workers.min(self.runs).max(1)).clamp(1, self.most);
+        // What comes first takes longest.
+        let threads = self.threads.div_ceil(self.workers.min(self.runs).max(1)).clamp(1, self.most);
         self.runs -= 1;
         self.workers -= 1;
         self.threads -= threads;
@@ -155,8 +156,13 @@ impl Spare {
     }
 }
 
+/// How many threads a run takes at most where nobody said how many there are: each of them takes memory, and a core that other programs
+/// might want.
+const UNASKED: usize = 8;
+
 /// Runs the networks that `runs` numbers, in that order, on `threads` threads: as many at once as there are threads, and the last ones
-/// on several each, where that is faster. 0: a thread for each core, and none takes several. `build` makes the one of a number, again if it has to be done anew; `ended`
+/// on several each, where that is faster. 0: a thread for each core; of these the last runs take up to eight each, for as long as that is
+/// faster by the clock: other programs may need the cores. `build` makes the one of a number, again if it has to be done anew; `ended`
 /// receives each record with the time that the run took, on whichever thread ran it, in order of ending. Runs
 /// interrupted before they began are not reported.
 ///
@@ -169,6 +175,7 @@ pub fn run_all<E: Send>(
     build: impl Fn(usize) -> Result<Network, E> + Sync,
     ended: impl Fn(usize, RunRecord, Spent) -> Result<(), E> + Sync,
 ) -> Result<(), Stopped<E>> {
+    let unasked = threads == 0;
     let one = |i: usize, threads: usize| -> Result<(), Stopped<E>> {
         if progress.stop.load(Relaxed) {
             return Ok(());
@@ -183,7 +190,12 @@ pub fn run_all<E: Send>(
             progress.simulated[i].store(n.now().ps(), Relaxed);
             !progress.stop.load(Relaxed) && progress.limit.is_none_or(|limit| clock.wall() < limit)
         };
-        let (ending, helpers) = match network.run_on(threads, &mut keep_going) {
+        let outcome = if unasked {
+            network.run_on_spare(threads, &mut keep_going)
+        } else {
+            network.run_on(threads, &mut keep_going)
+        };
+        let (ending, helpers) = match outcome {
             Ok((ending, division)) => {
                 if let Some(why) = division.whole {
                     *progress.on_several().sequential.entry(why).or_default() += 1;
@@ -213,9 +225,8 @@ pub fn run_all<E: Send>(
         progress.done.fetch_add(1, Relaxed);
         Ok(outcome?)
     };
-    // To divide a run takes memory, and time if other programs take the cores: only for who asks for it.
-    let most = threads.max(1);
-    let threads = if threads == 0 { thread::available_parallelism().map_or(1, NonZero::get) } else { threads };
+    let threads = if unasked { thread::available_parallelism().map_or(1, NonZero::get) } else { threads };
+    let most = if unasked { UNASKED } else { threads };
     let workers = threads.min(runs.len());
     let spare = Mutex::new(Spare { runs: runs.len(), workers, threads, most });
     let spare = || spare.lock().unwrap_or_else(PoisonError::into_inner);
@@ -266,7 +277,7 @@ mod tests {
             let first: Vec<usize> = (0..threads.min(runs)).map(|_| spare.begin()).collect();
             (first, spare)
         };
-        assert_eq!(begun(8, 3).0, [2, 3, 3]);
+        assert_eq!(begun(8, 3).0, [3, 3, 2]);
         assert_eq!(begun(2, 1).0, [2]);
         let (first, mut spare) = begun(4, 5);
         assert_eq!(first, [1, 1, 1, 1]);
@@ -274,7 +285,7 @@ mod tests {
         spare.end(1);
         assert_eq!(spare.begin(), 2, "the last one, while two go on");
         assert_eq!((spare.runs, spare.threads), (0, 0));
-        let mut unasked = Spare { runs: 1, workers: 1, threads: 8, most: 1 };
-        assert_eq!(unasked.begin(), 1);
+        let mut unasked = Spare { runs: 2, workers: 2, threads: 64, most: UNASKED };
+        assert_eq!((unasked.begin(), unasked.begin()), (8, 8));
     }
 }

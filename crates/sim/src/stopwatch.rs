@@ -19,7 +19,10 @@ pub(crate) struct Stopwatch {
 }
 
 impl Stopwatch {
-    #[expect(clippy::disallowed_methods, reason = "cost is reported beside the result, and decides nothing")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "cost is reported beside the result; it decides on how many threads a run is, and nothing of the result"
+    )]
     pub(crate) fn start() -> Self {
         Self { wall: Instant::now(), cpu: thread_time() }
     }

@@ -66,6 +66,26 @@ fn a_run_on_two_threads_is_the_same_and_most_of_it_is_divided() {
 }
 
 #[test]
+fn a_run_that_shares_the_cores_unasked_is_the_same() {
+    let (serial, _) = on_threads(1, || permutation(Stop::Foreground));
+    let (shared, (events, _)) = on_threads(0, || permutation(Stop::Foreground));
+    assert_same(&serial, &shared, "on the cores that are left");
+    assert_eq!(events, serial.events);
+    let mut network = Network::new(permutation(Stop::Foreground));
+    let (ending, _) = network.run_on_spare(3, |n| n.conservation().holds()).expect("it can be divided");
+    assert_same(&serial, &RunRecord::take(&mut network, ending), "on three that may be taken away");
+}
+
+#[test]
+fn of_many_threads_a_run_takes_as_many_as_have_enough_to_do() {
+    let mut network = Network::new(permutation(Stop::Foreground));
+    let (_, division) = network.run_on(64, |_| true).expect("it can be divided");
+    assert!(division.phases > 0, "on fewer it pays: {division:?}");
+    assert!((4..16).contains(&division.events.len()), "{division:?}");
+    assert!(division.events.iter().all(|&events| events > 0), "{division:?}");
+}
+
+#[test]
 fn a_run_that_cannot_be_decided_in_parts_is_done_anew() {
     let undone = Network::new(incast_with_returned_headers()).run_on(2, |_| true).map(|(ending, _)| ending);
     assert_eq!(undone, Err(Undone("a switch sends a header back")));

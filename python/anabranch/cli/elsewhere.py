@@ -11,16 +11,18 @@ import typer
 
 from anabranch.base import units
 from anabranch.cli.progress import Style
+from anabranch.cli.remaining import Remaining
 from anabranch.errors import AnabranchError
 from anabranch.running import speed
 from anabranch.running.options import OPTIONS, Options, check
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rich.console import Console
 
     from anabranch.running.plan import PlannedRun
+    from anabranch.running.speed import Times
 
 
 def flag(name: str, **other: Any) -> Any:  # noqa: ANN401 - as Typer's own
@@ -62,14 +64,24 @@ class How:
         """What the first line of progress says of what the runs are made on, once that is `connected`."""
         return {"on": self.on, "dashboard": getattr(connected.get("on"), "dashboard", None)}
 
+    def shared(self, runs: Sequence[PlannedRun], alone: Mapping[str, float]) -> Mapping[str, float]:
+        """What runs take that were predicted for one core: on other machines that, here less where they share cores."""
+        return speed.shared(runs, alone, self.threads) if self.on is None else alone
+
+    def remaining(self, runs: Sequence[PlannedRun], times: Times | None = None) -> Remaining:
+        """How long runs will take, to be corrected while they do; predicted from recorded times if there are any."""
+        return Remaining(self.shared(runs, speed.predict(runs, times)), speed.cores(self.threads))
+
     def time(self, runs: Sequence[PlannedRun]) -> str:
         """How long runs will take, in words; of other machines only their work is known."""
-        rate = speed.of(runs)
-        each = [run.packets / rate for run in runs]
+        alone = speed.predict(runs)
         if self.on is not None:
-            return f"about {units.duration(sum(each))} of a core like this machine's"
-        at_once = min(speed.cores(self.threads), max(len(each), 1))
-        return f"about {units.duration(speed.seconds(each, self.threads))} on {at_once} thread{'s' * (at_once > 1)}"
+            return f"about {units.duration(sum(alone.values()))} of a core like this machine's"
+        each = self.shared(runs, alone)
+        most = 1 if each == alone else self.threads or speed.MOST
+        threads = min(speed.cores(self.threads), max(len(each), 1) * most)
+        total = units.duration(speed.seconds([*each.values()], self.threads))
+        return f"about {total} on {threads} thread{'s' * (threads > 1)}"
 
     @contextmanager
     def connected(self, err: Console) -> Iterator[Options]:

@@ -249,7 +249,8 @@ def _run(
             lambda watch: running.run(file, overrides, command=command, progress=watch, **connected),
             err,
             total=len(plan.runs),
-            remaining=progress.expected(missing, threads=how.threads),
+            remaining=how.remaining(missing),
+            threads=how.threads,
             style=how.progress,
             about=how.about(connected),
         )

@@ -18,19 +18,16 @@ import typer
 
 from anabranch.base import units
 from anabranch.cli.progress_json import Lines
-from anabranch.cli.remaining import Remaining
 from anabranch.cli.watch import Watch
-from anabranch.running import speed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
     from types import FrameType
 
     from rich.console import Console
 
+    from anabranch.cli.remaining import Remaining
     from anabranch.results.tables import Tables
-    from anabranch.running.plan import PlannedRun
-    from anabranch.running.speed import Times
 
 TWICE = 0.5
 """Seconds within which a second signal is the first one again."""
@@ -96,17 +93,19 @@ def describe(state: Mapping[str, Any], left: float) -> str:
     return ", ".join(parts)
 
 
-def undivided(shared: Mapping[str, Any]) -> Iterator[str]:
+def undivided(shared: Mapping[str, Any], threads: int) -> Iterator[str]:
     """Say of the runs that were given several threads which did not take them, and why.
+
+    If nobody asked for threads, only of those that took longer for it.
 
     Examples
     --------
-    >>> for note in undivided({"sequential": {"packets are captured": 2}, "restarted": {"an endpoint gives up": 1}}):
+    >>> for note in undivided({"sequential": {"packets are captured": 2}, "restarted": {"an endpoint gives up": 1}}, 4):
     ...     print(note)
     2 runs took one core, not several: packets are captured
     1 run was restarted on one core: an endpoint gives up
     """
-    for reason, runs in shared.get("sequential", {}).items():
+    for reason, runs in shared.get("sequential", {}).items() if threads else ():
         yield f"{runs} run{'s' * (runs > 1)} took one core, not several: {reason}"
     for reason, runs in shared.get("restarted", {}).items():
         yield f"{runs} run{'s' * (runs > 1)} {'were' if runs > 1 else 'was'} restarted on one core: {reason}"
@@ -123,17 +122,13 @@ def pause(elapsed: float, left: float) -> float:
     return min(max((elapsed + left) / 10, 10.0), 300.0)
 
 
-def expected(runs: Sequence[PlannedRun], *, threads: int, times: Times | None = None) -> Remaining:
-    """Predict how long runs take, from recorded times if there are any."""
-    return Remaining(speed.predict(runs, times), speed.cores(threads))
-
-
 def watched(
     start: Callable[[Watch], Tables],
     console: Console,
     *,
     total: int,
     remaining: Remaining,
+    threads: int = 0,
     style: Style = Style.AUTO,
     about: Mapping[str, Any] | None = None,
 ) -> tuple[Tables, int | None, Mapping[str, Any] | None]:
@@ -149,6 +144,8 @@ def watched(
         Number of runs.
     remaining
         How long they will take.
+    threads
+        How many ``--threads`` asks for.
     style
         How to report.
     about
@@ -200,7 +197,7 @@ def watched(
     if failure:
         raise failure[0]
     shared = watch.latest.get(SHARED)
-    for note in undivided(shared or {}) if style is not Style.NONE else ():
+    for note in undivided(shared or {}, threads) if style is not Style.NONE else ():
         console.print(f"note: {note}", markup=False)
     return outcome[0], watch.exit_code, shared
 

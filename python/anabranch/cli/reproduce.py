@@ -164,13 +164,13 @@ def _reproduce(
     if decode_table is not None:
         chosen = _with_table(chosen, err)
     jobs = [runner.prepare(one, out, quick=quick, seeds=seeds, decode_table=decode_table) for one in chosen]
-    _announce(jobs, err, threads=how.threads, fresh=fresh)
+    _announce(jobs, err, how, fresh=fresh)
     outcomes: list[Outcome] = []
     missing: list[Job] = []
     with how.connected(err) as connected:
         for job in jobs:
             err.print(f"{job.experiment.name}: {job.experiment.title}", style="bold", markup=False)
-            results, code = _run(job, how, connected, err, fresh=fresh)
+            results, code = _run(job, how, connected, err, fresh=fresh, keep=keep)
             if code == UNFINISHED:
                 missing.append(job)
                 continue
@@ -199,19 +199,25 @@ def _reproduce(
     return UNFINISHED if incomplete or missing else 0
 
 
-def _run(job: Job, how: elsewhere.How, connected: Options, err: Console, *, fresh: bool) -> tuple[Tables, int | None]:
-    """Make the runs of an experiment; returns an exit code, too, if they are not all there."""
+def _run(
+    job: Job, how: elsewhere.How, connected: Options, err: Console, *, fresh: bool, keep: bool
+) -> tuple[Tables, int | None]:
+    """Make the runs of an experiment; returns an exit code, too, if they are not all there.
+
+    To `keep` what they cost, each takes one core.
+    """
     from anabranch.reproduce import costs, runner  # noqa: PLC0415
 
+    missing = job.plan.runs if fresh else job.missing()
+    if keep and how.on is None:
+        threads = costs.threads(missing, how.threads)
+        how, connected = replace(how, options={**how.options, "threads": threads}), {**connected, "threads": threads}
     results, code, _ = progress.watched(
         lambda watch: runner.run(job, fresh=fresh, progress=watch, **connected),
         err,
         total=len(job.plan.runs),
-        remaining=progress.expected(
-            job.plan.runs if fresh else job.missing(),
-            threads=how.threads,
-            times=costs.known(job.experiment.name, quick=job.quick),
-        ),
+        remaining=how.remaining(missing, costs.known(job.experiment.name, quick=job.quick)),
+        threads=how.threads,
         style=how.progress,
         about={"experiment": job.experiment.name, **how.about(connected)},
     )
@@ -227,7 +233,7 @@ def _run(job: Job, how: elsewhere.How, connected: Options, err: Console, *, fres
     return results, UNFINISHED if unfinished else None
 
 
-def _announce(jobs: Sequence[Job], err: Console, *, threads: int, fresh: bool) -> None:
+def _announce(jobs: Sequence[Job], err: Console, how: elsewhere.How, *, fresh: bool) -> None:
     """Say what will be run, and how long it will take."""
     for job in jobs:
         for warning in job.plan.warnings:
@@ -235,21 +241,21 @@ def _announce(jobs: Sequence[Job], err: Console, *, threads: int, fresh: bool) -
     total = 0.0
     recorded = runs = kept = 0
     for job in jobs:
-        seconds, missing, known = _estimate(job, threads=threads, fresh=fresh)
+        seconds, missing, known = _estimate(job, how, fresh=fresh)
         total += seconds
         runs, recorded, kept = runs + missing, recorded + known, kept + len(job.plan.runs) - missing
         if len(jobs) > 1:
             err.print(f"{job.experiment.name}: {missing} runs, about {units.duration(seconds)}", markup=False)
     there = f", {kept} are there already" if kept else ""
     if runs:
-        how = "recorded times" if recorded == runs else "a calibration on this machine"
-        how = how if recorded in {0, runs} else f"recorded times for {recorded} runs and {how}"
-        err.print(f"{runs} runs to do{there}; about {units.duration(total)} (estimated from {how})", markup=False)
+        source = "recorded times" if recorded == runs else "a calibration on this machine"
+        source = source if recorded in {0, runs} else f"recorded times for {recorded} runs and {source}"
+        err.print(f"{runs} runs to do{there}; about {units.duration(total)} (estimated from {source})", markup=False)
     else:
         err.print(f"no runs to do{there}", markup=False)
 
 
-def _estimate(job: Job, *, threads: int, fresh: bool) -> tuple[float, int, int]:
+def _estimate(job: Job, how: elsewhere.How, *, fresh: bool) -> tuple[float, int, int]:
     """Seconds that a job takes, the number of its runs, and of how many of these the time was recorded."""
     from anabranch.reproduce import costs  # noqa: PLC0415
 
@@ -259,7 +265,7 @@ def _estimate(job: Job, *, threads: int, fresh: bool) -> tuple[float, int, int]:
     times = costs.known(job.experiment.name, quick=job.quick)
     each = speed.predict(runs, times, speed=speed.calibrate())
     recorded = sum(times is not None and speed.point_key(run.point) in times.seconds for run in runs)
-    return speed.seconds([*each.values()], threads), len(runs), recorded
+    return speed.seconds([*how.shared(runs, each).values()], how.threads), len(runs), recorded
 
 
 def _keep(outcome: Outcome, err: Console) -> None:

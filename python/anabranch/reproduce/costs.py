@@ -18,8 +18,10 @@ from anabranch.running import speed
 from anabranch.running.speed import Times, point_key
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from anabranch.results.manifest import Manifest
-    from anabranch.running.plan import Plan
+    from anabranch.running.plan import Plan, PlannedRun
 
 
 def path(root: Path, experiment: str) -> Path:
@@ -77,6 +79,11 @@ def write(file: Path, manifest: Manifest, plan: Plan, *, quick: bool) -> None:
         ],
     }
     record.write_json(file, {"schema": record.SCHEMA, "sizes": dict(sorted(sizes.items()))})
+
+
+def threads(runs: Sequence[PlannedRun], asked: int) -> int:
+    """How many threads to run these on so that each takes one core: on several, a run costs more."""
+    return min(speed.cores(asked), max(1, len(runs)))
 
 
 def _processor() -> str:

@@ -126,8 +126,9 @@ class Options(TypedDict, total=False):
     threads: Annotated[
         int,
         Option(
-            "Runs at a time, and cores for the last ones to share; 0: one run per core, none shared.",
-            called="Results do not depend on it.",
+            "Runs at a time, one core each; the last ones share the cores that are left, where that is faster. 0: as "
+            "many as there are cores; a run shares up to 8, for as long as it is faster so. 1: one core in all.",
+            called="Results do not depend on it. Give 1 where your program has processes of its own for several calls.",
             default=0,
             least=0,
             flag="--threads",

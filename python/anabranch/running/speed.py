@@ -20,7 +20,7 @@ from anabranch.base import core
 from anabranch.running.plan import plan
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from anabranch.running.plan import PlannedRun
 
@@ -29,6 +29,19 @@ TYPICAL = 1e6
 
 SHORT = 3e6
 """Packets of runs that are so short."""
+
+LARGE = 128
+"""Hosts of a fabric from which on runs were faster on several cores: a fat-tree of k = 8."""
+
+LONG = 1.0
+"""Seconds from which on a run is taken to be faster on several cores."""
+
+MOST = 8
+"""Cores that a run takes at most where nobody says how many there are (``crates/sim/src/experiment.rs``)."""
+
+GAIN = 1.25
+"""How many times as fast a large run is taken to be on several cores. On two, permutations were 1.5 to 2 times as fast
+(``benches/RESULTS.md``), and other traffic less."""
 
 
 @cache
@@ -105,6 +118,14 @@ def predict(runs: Sequence[PlannedRun], times: Times | None = None, *, speed: fl
 def cores(threads: int) -> int:
     """How many runs are done at a time; 0: one per core."""
     return threads or os.cpu_count() or 1
+
+
+def shared(runs: Iterable[PlannedRun], predicted: Mapping[str, float], threads: int) -> dict[str, float]:
+    """Predict what runs take that were predicted for one core each, if the longest share the cores that are left."""
+    left = max(0, cores(threads) - len(predicted))
+    several = set(sorted(predicted, key=lambda name: -predicted[name])[:left])
+    several &= {run.run for run in runs if run.hosts >= LARGE}
+    return {name: time / GAIN if name in several and time >= LONG else time for name, time in predicted.items()}
 
 
 def seconds(each: Sequence[float], threads: int) -> float:

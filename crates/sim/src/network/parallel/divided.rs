@@ -6,11 +6,13 @@ use super::super::arrivals::Arrivals;
 use super::super::engine::Entities;
 use super::super::fabric::{Bench, Fabric};
 use super::super::prefetcher::Prefetcher;
+use super::gain::Gain;
 use super::pace::{CHUNK, Prospect};
 use super::part::Part;
 use super::partition::Partition;
 use super::windows::{Limits, Windows};
 use super::{Division, Undone};
+use crate::fabric::graph::Graph;
 use crate::stopwatch::Stopwatch;
 use std::panic::resume_unwind;
 use std::thread;
@@ -22,8 +24,12 @@ const JOURNAL_SHARE: usize = 2;
 
 /// A run that can be divided.
 pub(super) struct Divided {
+    /// How many parts were asked for last, and what there is.
+    asked: usize,
     partition: Partition,
-    /// Empty before the run is divided for the first time.
+    /// How many threads there are.
+    threads: usize,
+    /// Empty while the run is not divided.
     parts: Vec<Part>,
     /// Whether each goes in windows of its own, from switch to switch.
     in_windows: bool,
@@ -53,7 +59,26 @@ impl Divided {
         let whole = Some("too little happens at a time");
         let division = Division { events, window: partition.lookahead, whole, ..Division::default() };
         let in_windows = network.wants_windows();
-        Ok(Self { partition, parts: Vec::new(), in_windows, division })
+        Ok(Self { asked: threads, partition, threads, parts: Vec::new(), in_windows, division })
+    }
+
+    /// Until the run is divided for the first time: asks for so many parts, at most one for each thread.
+    pub(super) fn ask_for(&mut self, graph: &Graph, parts: usize) {
+        let parts = parts.clamp(2, self.threads);
+        if self.division.phases > 0 || parts == self.asked {
+            return;
+        }
+        self.asked = parts;
+        if let Ok(partition) = Partition::new(graph, parts) {
+            self.division.events = vec![0; usize::from(partition.parts)];
+            self.division.window = partition.lookahead;
+            self.partition = partition;
+        }
+    }
+
+    /// For now the run stays whole: gives the memory of the parts back.
+    pub(super) fn stays_whole(&mut self) {
+        self.parts = Vec::new();
     }
 
     /// Empty parts.
@@ -103,12 +128,14 @@ impl Divided {
         self.partition.lookahead.min((often as u64).max(grid))
     }
 
-    /// Simulates the parts in parallel until a time, at `rate` events per picosecond. False if `keep_going` says no.
+    /// Simulates the parts in parallel until a time, at `rate` events per picosecond, or for as long as `gain` allows. False if
+    /// `keep_going` says no.
     pub(super) fn phase(
         &mut self,
         network: &mut Network,
         until: u64,
         rate: f64,
+        mut gain: Option<&mut Gain>,
         keep_going: &mut impl FnMut(&Network) -> bool,
     ) -> Result<bool, Undone> {
         let (before, capacity) = (network.events(), network.engine.packets.capacity());
@@ -148,8 +175,8 @@ impl Divided {
                     if events >= told + u64::from(CHUNK) {
                         told = events;
                         network.engine.show(now, before + events, away);
-                        if !keep_going(network) {
-                            going = false;
+                        going = keep_going(network);
+                        if !going || gain.as_mut().is_some_and(|gain| !gain.allows(before + events)) {
                             windows.stop();
                         }
                     }

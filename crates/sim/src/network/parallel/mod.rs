@@ -10,6 +10,7 @@
 
 mod barrier;
 mod divided;
+mod gain;
 mod horizon;
 mod pace;
 mod part;
@@ -18,6 +19,7 @@ mod windows;
 
 use super::{Ending, Needs, Network};
 use divided::Divided;
+use gain::Gain;
 use pace::{Pace, When};
 use std::time::Duration;
 
@@ -59,6 +61,18 @@ impl Network {
         self.run_divided(threads, When::Pays, keep_going)
     }
 
+    /// The same on threads that other programs may need: on one of them for as long as several are not faster by the clock.
+    ///
+    /// # Errors
+    /// As those of [`run_on`](Self::run_on).
+    pub fn run_on_spare(
+        &mut self,
+        threads: usize,
+        keep_going: impl FnMut(&Self) -> bool,
+    ) -> Result<(Ending, Division), Undone> {
+        self.run_divided(threads, When::Faster, keep_going)
+    }
+
     /// The same, but divided whenever possible, however slow: for tests.
     ///
     /// # Errors
@@ -86,6 +100,7 @@ impl Network {
             Err(why) => return Ok((self.run(keep_going), Division { whole: Some(why), ..Division::default() })),
         };
         let mut pace = Pace::new(when);
+        let mut gain = (when == When::Faster).then(Gain::new);
         loop {
             let (events, now) = (self.events(), self.engine.now);
             if let Some(ending) = self.advance(pace.chunk()) {
@@ -101,13 +116,23 @@ impl Network {
             if !pace.tries_after(self.events() - events, self.engine.now - now) {
                 continue;
             }
+            if gain.as_mut().is_some_and(|gain| !gain.allows(self.events())) {
+                pace.stays_whole();
+                divided.stays_whole();
+                continue;
+            }
             let (events, now, until) = (self.events(), self.engine.now, self.divisible_until());
-            if !pace.divides(&divided.prospect(self, until)) {
+            divided.ask_for(self.graph(), pace.parts(divided.division.window));
+            let divides = pace.divides(&divided.prospect(self, until));
+            if let Some(gain) = &mut gain {
+                gain.is_divided(divides, events);
+            }
+            if !divides {
                 pace.was_not_divided();
                 continue;
             }
             self.leave_windows();
-            if !divided.phase(self, until, pace.rate(), &mut keep_going)? {
+            if !divided.phase(self, until, pace.rate(), gain.as_mut(), &mut keep_going)? {
                 return Ok((Ending::Interrupted, divided.division));
             }
             pace.was_divided(self.events() - events, self.engine.now - now);

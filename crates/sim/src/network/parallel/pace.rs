@@ -6,6 +6,8 @@
 pub(super) enum When {
     /// Where dividing is faster.
     Pays,
+    /// There, and for as long as the clock agrees (`gain.rs`).
+    Faster,
     /// Whenever possible.
     Always,
 }
@@ -87,6 +89,14 @@ impl Pace {
         tries
     }
 
+    /// In how many parts a window of so many picoseconds can be divided, so that each has enough events.
+    pub(super) fn parts(&self, window: u64) -> usize {
+        if self.when == When::Always {
+            return usize::MAX;
+        }
+        (self.rate * window as f64 / EVENTS_PER_WINDOW) as usize
+    }
+
     /// Whether a phase in parts is to begin.
     pub(super) fn divides(&self, ahead: &Prospect) -> bool {
         ahead.span > 0 && (self.when == When::Always || self.pays(ahead))
@@ -109,9 +119,14 @@ impl Pace {
         self.backoff = 1;
     }
 
+    /// The run may not be divided now.
+    pub(super) fn stays_whole(&mut self) {
+        self.chunk = CHUNK;
+    }
+
     /// The run was not divided.
     pub(super) fn was_not_divided(&mut self) {
-        if self.when == When::Pays {
+        if self.when != When::Always {
             self.chunk = CHUNK;
             self.pause = self.backoff;
             self.backoff = (2 * self.backoff).min(BACKOFF);
@@ -148,6 +163,15 @@ mod tests {
         assert!(!pays(19.0, AHEAD), "less than 100 for each part in 10 us");
         assert!(!pays(21.0, Prospect { parts: 4, ..AHEAD }));
         assert!(!pays(21.0, Prospect { window: 5_000_000, ..AHEAD }));
+    }
+
+    #[test]
+    fn there_are_as_many_parts_as_have_enough_events() {
+        let mut pace = Pace::new(When::Pays);
+        pace.tries_after(u64::from(CHUNK), u64::from(CHUNK) * 25_000);
+        assert_eq!(pace.parts(10_000_000), 4, "400 events in 10 us");
+        assert_eq!(pace.parts(9_000_000), 3);
+        assert_eq!(Pace::new(When::Always).parts(1), usize::MAX);
     }
 
     #[test]
