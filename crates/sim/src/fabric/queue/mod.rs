@@ -38,8 +38,7 @@ macro_rules! waiting_in {
 macro_rules! delegate {
     ($inner:ident: $($method:ident),+) => { $(delegate!(@ $inner $method);)+ };
     (@ $inner:ident dequeue) => {
-        #[inline(always)]
-        #[expect(clippy::inline_always, reason = "each hop of each packet")]
+        #[inline(always)] // Each hop of each packet.
         fn dequeue(&mut self, hots: &[Hot]) -> PacketId {
             self.$inner.dequeue(hots)
         }
@@ -313,8 +312,7 @@ macro_rules! disciplines {
         pub enum Queue { $($(#[doc = $doc])* $name($type),)+ }
 
         impl Discipline for Queue {
-            #[inline(always)]
-            #[expect(clippy::inline_always, reason = "each hop of each packet")]
+            #[inline(always)] // Each hop of each packet: a call would pass all that a port needs by memory.
             fn accept<V: Visit>(&mut self, visitor: V) -> V::Output {
                 match self { $(Self::$name(q) => q.accept(visitor),)+ }
             }
