@@ -158,10 +158,10 @@ impl Spare {
 
 /// How many threads a run takes at most where nobody said how many there are: each of them takes memory, and a core that other programs
 /// might want.
-const UNASKED: usize = 8;
+const UNASKED: usize = 4;
 
 /// Runs the networks that `runs` numbers, in that order, on `threads` threads: as many at once as there are threads, and the last ones
-/// on several each, where that is faster. 0: a thread for each core; of these the last runs take up to eight each, for as long as that is
+/// on several each, where that is faster. 0: a thread for each core; of these the last runs take up to four each, for as long as that is
 /// faster by the clock: other programs may need the cores. `build` makes the one of a number, again if it has to be done anew; `ended`
 /// receives each record with the time that the run took, on whichever thread ran it, in order of ending. Runs
 /// interrupted before they began are not reported.
@@ -286,6 +286,6 @@ mod tests {
         assert_eq!(spare.begin(), 2, "the last one, while two go on");
         assert_eq!((spare.runs, spare.threads), (0, 0));
         let mut unasked = Spare { runs: 2, workers: 2, threads: 64, most: UNASKED };
-        assert_eq!((unasked.begin(), unasked.begin()), (8, 8));
+        assert_eq!((unasked.begin(), unasked.begin()), (UNASKED, UNASKED));
     }
 }

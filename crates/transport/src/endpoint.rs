@@ -190,7 +190,7 @@ pub trait Endpoint {
     /// is not lost.
     fn set_departure(&mut self, _at: Time) {}
     /// Whether [`set_departure`](Self::set_departure) changes anything now: a driver for which that time is dear need not tell
-    /// it otherwise.
+    /// it otherwise. It may change with all that the endpoint learns, but not by an event that is polled.
     fn uses_departure(&self) -> bool {
         false
     }

@@ -36,9 +36,6 @@ LARGE = 128
 LONG = 1.0
 """Seconds from which on a run is taken to be faster on several cores."""
 
-MOST = 8
-"""Cores that a run takes at most where nobody says how many there are (``crates/sim/src/experiment.rs``)."""
-
 GAIN = 1.25
 """How many times as fast a large run is taken to be on several cores. On two, permutations were 1.5 to 2 times as fast
 (``benches/RESULTS.md``), and other traffic less."""
@@ -116,8 +113,10 @@ def predict(runs: Sequence[PlannedRun], times: Times | None = None, *, speed: fl
 
 
 def cores(threads: int) -> int:
-    """How many runs are done at a time; 0: one per core."""
-    return threads or os.cpu_count() or 1
+    """How many runs are done at a time; 0: one per core that this process may use."""
+    if threads:
+        return threads
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def shared(runs: Iterable[PlannedRun], predicted: Mapping[str, float], threads: int) -> dict[str, float]:

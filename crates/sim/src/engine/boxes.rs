@@ -37,7 +37,7 @@ pub struct Arrival {
     pub packet: PacketId,
 }
 
-/// Of a box: nothing is in it.
+/// Head of an empty box.
 const EMPTY: u32 = 0;
 
 /// What there is to do in a window.
@@ -103,7 +103,7 @@ impl Boxes {
         self.length != 0
     }
 
-    /// Whether there is none.
+    /// Whether no packet is in any box. Between windows only: lists that were taken do not count.
     pub fn is_empty(&self) -> bool {
         self.slots.iter().all(|slot| !slot.hosts && slot.nodes.is_empty())
     }
@@ -173,7 +173,7 @@ impl Boxes {
         chunk * CHUNK
     }
 
-    /// Empties the box of a switch of the current window into `to`, in any order. Each packet is shown.
+    /// Empties the box of a switch of the current window into `to`, in any order. Calls `show` with each packet.
     #[inline]
     pub fn take(&mut self, node: u32, to: &mut Vec<Arrival>, show: impl Fn(PacketId)) {
         self.take_box(self.index(node, self.window & self.mask), to, show);

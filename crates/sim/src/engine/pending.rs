@@ -20,7 +20,8 @@ pub enum Keeps {
     /// On its wire, with one event for the first.
     #[default]
     OnWire,
-    /// In the box of the node at the far end, as long as they are not too far ahead.
+    /// In a box of the window in which they arrive, that of the switch at the far end or that of all hosts, as long as they are not too far
+    /// ahead.
     InBox,
     /// With what goes to other parts of the run.
     Elsewhere,

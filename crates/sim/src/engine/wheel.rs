@@ -139,7 +139,7 @@ pub struct Wheel {
     /// Absolute number of the current fine slot: everything before it has been popped.
     slot: u64,
     pending: usize,
-    /// While the batch is used up: no event is due before this time.
+    /// No pending event is due before this time. Only asked while the batch is used up.
     quiet_until: u64,
     /// What ties are broken by, besides time and entity: another one, another order of simultaneous events.
     salt: u64,

@@ -5,7 +5,7 @@
 //! next packet's arrival, which lies at least the propagation delay later. So a port *catches up* whenever it is
 //! touched: it starts, at the times at which they really start, all transmissions that are due.
 //!
-//! In [windows](crate::engine::boxes) most ports have no event: what they send lies in the box of the node at the far end. A port at
+//! In [windows](crate::engine::boxes) most ports have no event: what they send lies in a box. A port at
 //! which packets wait is *listed*, and catches up at the end of the window in which it sends the next.
 
 use super::jitter::Jitter;

@@ -59,7 +59,7 @@ macro_rules! protocols {
     (@visit $visit:ident, $end:ident by $($part:path),+) => { match $end { $($part(end) => $visit.visit(end),)+ } };
 }
 
-// The registry: one line per protocol. Where its two ends are types of their own, they are told apart once for many calls.
+// The registry: one line per protocol, with its header. Where its two ends are types of their own, the dispatch goes down to the end.
 protocols! {
     /// TCP with any of its congestion controls.
     Tcp(tcp::Connection, tcp::Segment);
@@ -75,7 +75,7 @@ protocols! {
 
 /// A header of a protocol that hosts can run.
 pub trait HostedHeader: Copy {
-    /// It, among those of all protocols.
+    /// Wraps it in the enum of all headers.
     fn into_any(self) -> Header;
     /// One of this protocol; `None` if it is another protocol's.
     fn from_any(header: &Header) -> Option<&Self>;

@@ -7,14 +7,14 @@ use super::hosts::Hosts;
 use crate::engine::boxes::Arrival;
 use crate::engine::wheel::Entity;
 
-/// In a fabric of more bytes than this, endpoints and their ports are not to be had from the second-level cache: their memory is asked for
-/// in time. In smaller ones that costs more than it gains. Builds with debug assertions do both with small fabrics.
+/// In a fabric of more bytes than this, endpoints and their ports do not fit into the second-level cache and are prefetched. In smaller ones
+/// that costs more than it gains. Builds with debug assertions do both with small fabrics.
 const LARGE: usize = 1 << if cfg!(debug_assertions) { 12 } else { 20 };
 
 /// How many arrivals ahead each step is.
 const AHEAD: [usize; 3] = [12, 8, 4];
 
-/// An arrival that is not where it belongs is mostly so many places away at most.
+/// Steps of the insertion sort, per arrival on average, after which a full sort takes over.
 const FEW_STEPS: usize = 8;
 
 /// What happens next.
@@ -30,7 +30,7 @@ pub(super) enum Next {
 pub(super) struct Arrivals {
     /// Those that are left, the latest first.
     left: Vec<Arrival>,
-    /// Lists that are used again: what was in the box, and how many arrivals are after each of as many times.
+    /// Lists that are used again: what was in the box, and for each interval of the window, where its next arrival goes.
     unsorted: Vec<Arrival>,
     after: Vec<u32>,
 }
@@ -50,8 +50,7 @@ impl Arrivals {
         }
     }
 
-    /// Puts the arrivals of a window in order, the latest first. They are spread over it, so that each goes first to about where it
-    /// belongs.
+    /// Sorts the arrivals of a window, the latest first: a bucket sort over equal intervals of the window, then an insertion sort.
     fn sort(&mut self, from: u64, length: u64) {
         let Self { left, unsorted, after } = self;
         let times = unsorted.len().next_power_of_two();
@@ -129,6 +128,33 @@ impl Arrivals {
             // All hosts share a box.
             let near = engine.pending.boxes.put(0, arrival);
             debug_assert!(near, "it was in the current window");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::boxes::{LONGEST, SHORTEST};
+    use proptest::prelude::*;
+
+    proptest! {
+        /// In windows of any length, spread over them or all within a few picoseconds.
+        #[test]
+        fn the_latest_comes_first(
+            length in prop_oneof![SHORTEST..40, SHORTEST..=LONGEST, Just(LONGEST)],
+            from in 0..1_u64 << 50,
+            times in prop::collection::vec(any::<u64>(), 0..200),
+            spread in 1..=LONGEST,
+        ) {
+            let within = |time: u64| from + length - 1 - time % spread.min(length);
+            let unsorted: Vec<_> =
+                (0..).zip(times).map(|(packet, time)| Arrival { time: within(time), link: 0, packet }).collect();
+            let mut arrivals = Arrivals { unsorted: unsorted.clone(), ..Arrivals::default() };
+            arrivals.sort(from, length);
+            prop_assert!(arrivals.left.is_sorted_by_key(|arrival| std::cmp::Reverse(arrival.time)));
+            arrivals.left.sort_unstable_by_key(|arrival| arrival.packet);
+            prop_assert_eq!(arrivals.left, unsorted);
         }
     }
 }

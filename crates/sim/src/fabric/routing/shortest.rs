@@ -79,9 +79,9 @@ impl Row<'_> {
         let set = usize::from(select_unpredictable(local, NO_WAY, entry));
         let (begin, end) = (self.starts[set], self.starts[set + 1]);
         let (digit, rest) = leading_digit(*path, end - begin);
-        let port = self.pool.get((begin + digit) as usize).map_or(NO_PORT, |&port| port);
+        let port = self.pool.get((begin + digit) as usize).copied().unwrap_or(NO_PORT);
         let port = select_unpredictable(begin == end, NO_PORT, port);
-        *path = select_unpredictable(local, *path, rest);
+        *path = select_unpredictable(begin == end, *path, rest);
         let port = select_unpredictable(local, seat.port, port);
         (port != NO_PORT).then_some(port)
     }

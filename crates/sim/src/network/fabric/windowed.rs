@@ -42,7 +42,7 @@ pub(in crate::network) struct Bench {
     to_copy: Vec<Arrival>,
     /// What leaves, in any order. See [`PORT_SHIFT`].
     keys: Vec<u64>,
-    /// The same of a [`FEW`], by port, and for each port in the order of time, with [`NOTHING`] after them.
+    /// Up to [`FEW`] keys after sorting: by port, then by time, then [`NOTHING`].
     sorted: Vec<u64>,
     /// What happened to packets besides waiting and being sent.
     told: Vec<(PortId, Enqueued)>,
@@ -59,8 +59,8 @@ fn place_of(key: u64) -> usize {
 }
 
 impl Bench {
-    /// Puts the keys in order, with [`NOTHING`] after them; those of a port at the same time in any. They, what arrives, and what is told of
-    /// it.
+    /// Sorts the keys by port and time, and puts [`NOTHING`] after them; ties of a port are left in any order. Returns the keys, the
+    /// arrivals and the list of outcomes.
     #[inline]
     fn sort(&mut self) -> (&mut [u64], &[Arrival], &mut Vec<(PortId, Enqueued)>) {
         let Self { keys, sorted, arrivals, told, .. } = self;
@@ -88,16 +88,16 @@ fn same(a: u64, b: u64) -> bool {
     (a ^ b) >> PLACE_BITS == 0
 }
 
-/// Puts the first of these keys in order, which are of one port and of the same time. The first then.
-#[cold]
-fn sort_tied(keys: &mut [u64], arrivals: &[Arrival], ties: Ties) -> u64 {
+/// Sorts the run of tied keys (same port, same time) at the head of the list. Returns how many they are.
+#[inline(never)]
+fn sort_tied(keys: &mut [u64], arrivals: &[Arrival], ties: Ties) -> usize {
     let first = keys[0];
     let tied = keys.iter().position(|&key| !same(first, key)).unwrap_or(keys.len());
     keys[..tied].sort_unstable_by_key(|&key| {
         let Arrival { time, link, .. } = arrivals[place_of(key)];
         (ties.of(time, link), link)
     });
-    keys[0]
+    tied
 }
 
 /// Takes the arrivals at a switch one after the other.
@@ -109,7 +109,7 @@ struct Router<'a> {
 }
 
 impl Router<'_> {
-    /// Decides by which ports they leave, if not by several.
+    /// Chooses each packet's port. Multicast packets are set aside.
     #[inline]
     fn route(&mut self, mut choose: impl FnMut(&mut Hot) -> Option<PortId>) {
         let Self { engine, ledger, ports, bench: Bench { keys, arrivals, to_copy, .. } } = self;
@@ -319,7 +319,8 @@ impl Fabric {
     ) {
         let (keys, arrivals, told) = bench.sort();
         let ties = engine.pending.wheel.ties();
-        let mut n = 0;
+        // The next key, and how far ties are in order.
+        let (mut n, mut ordered) = (0, 0);
         while keys[n] != NOTHING {
             let port = keys[n] >> PORT_SHIFT;
             let coming = std::iter::from_fn(|| {
@@ -327,9 +328,11 @@ impl Fabric {
                 if key >> PORT_SHIFT != port {
                     return None;
                 }
-                let key = if same(key, keys[n + 1]) { sort_tied(&mut keys[n..], arrivals, ties) } else { key };
+                if same(key, keys[n + 1]) && n >= ordered {
+                    ordered = n + sort_tied(&mut keys[n..], arrivals, ties);
+                }
+                let Arrival { time, packet, .. } = arrivals[place_of(keys[n])];
                 n += 1;
-                let Arrival { time, packet, .. } = arrivals[place_of(key)];
                 Some((time, packet))
             });
             let (port, tell) = (port as PortId, |outcome| told.push((port as PortId, outcome)));
@@ -342,5 +345,39 @@ impl Fabric {
             self.on_outcome(engine, ledger, senders, port, outcome);
         }
         bench.told = told;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::wheel::Wheel;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Few keys and many, after more and after fewer, many of them tied.
+        #[test]
+        fn keys_are_sorted_by_port_time_and_tie(
+            batches in prop::collection::vec(prop::collection::vec((0..6_u32, 0..9_u64), 0..3 * FEW), 1..8),
+        ) {
+            let (mut bench, ties) = (Bench::default(), Wheel::new(1000, 1, 7).ties());
+            for batch in batches {
+                bench.arrivals = (0..).zip(&batch).map(|(link, &(_, time))| Arrival { time, link, packet: link }).collect();
+                bench.keys = batch.iter().enumerate().map(|(place, &(port, time))| key_of(port, time, place)).collect();
+                let mut expected: Vec<_> =
+                    (0..).zip(&batch).map(|(link, &(port, time))| (port, time, ties.of(time, link), link)).collect();
+                expected.sort_unstable();
+                let (keys, arrivals, _) = bench.sort();
+                let (mut n, mut sorted) = (0, Vec::new());
+                while keys[n] != NOTHING {
+                    n += if same(keys[n], keys[n + 1]) { sort_tied(&mut keys[n..], arrivals, ties) } else { 1 };
+                }
+                for &key in &keys[..n] {
+                    let Arrival { time, link, .. } = arrivals[place_of(key)];
+                    sorted.push(((key >> PORT_SHIFT) as u32, time, ties.of(time, link), link));
+                }
+                prop_assert_eq!(sorted, expected);
+            }
+        }
     }
 }

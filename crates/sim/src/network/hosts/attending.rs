@@ -1,6 +1,6 @@
 //! An act on an endpoint, and all that the endpoint asks for then: packets, reports, turns for pulls, a timer.
 //!
-//! Compiled for each protocol: which it is, is asked once.
+//! Compiled for each protocol, and where its ends are types of their own, for each end: which it is, is asked once.
 
 use super::Hosts;
 use crate::engine::arena::{Hot, NO_PACKET, flag};

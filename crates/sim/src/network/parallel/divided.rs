@@ -12,7 +12,6 @@ use super::part::Part;
 use super::partition::Partition;
 use super::windows::{Limits, Windows};
 use super::{Division, Undone};
-use crate::fabric::graph::Graph;
 use crate::stopwatch::Stopwatch;
 use std::panic::resume_unwind;
 use std::thread;
@@ -24,16 +23,28 @@ const JOURNAL_SHARE: usize = 2;
 
 /// A run that can be divided.
 pub(super) struct Divided {
-    /// How many parts were asked for last, and what there is.
+    /// How many parts were asked for last.
     asked: usize,
     partition: Partition,
     /// How many threads there are.
     threads: usize,
-    /// Empty while the run is not divided.
+    /// None before the run is divided for the first time, and after it [stays whole](Self::stays_whole).
     parts: Vec<Part>,
     /// Whether each goes in windows of its own, from switch to switch.
     in_windows: bool,
     pub(super) division: Division,
+}
+
+/// Divides a fabric into so many parts.
+///
+/// # Errors
+/// If that cannot be: why.
+fn partition(fabric: &Fabric, parts: usize) -> Result<Partition, &'static str> {
+    let partition = Partition::new(fabric.graph(), parts)?;
+    if fabric.shares_memory(&partition.part_of) {
+        return Err("ports of several switches share a memory");
+    }
+    Ok(partition)
 }
 
 impl Divided {
@@ -51,10 +62,7 @@ impl Divided {
         if let Some((_, why)) = obstacles.into_iter().find(|(there, _)| *there) {
             return Err(why);
         }
-        let partition = Partition::new(fabric.graph(), threads)?;
-        if fabric.shares_memory(&partition.part_of) {
-            return Err("ports of several switches share a memory");
-        }
+        let partition = partition(fabric, threads)?;
         let events = vec![0; usize::from(partition.parts)];
         let whole = Some("too little happens at a time");
         let division = Division { events, window: partition.lookahead, whole, ..Division::default() };
@@ -63,13 +71,13 @@ impl Divided {
     }
 
     /// Until the run is divided for the first time: asks for so many parts, at most one for each thread.
-    pub(super) fn ask_for(&mut self, graph: &Graph, parts: usize) {
+    pub(super) fn ask_for(&mut self, fabric: &Fabric, parts: usize) {
         let parts = parts.clamp(2, self.threads);
         if self.division.phases > 0 || parts == self.asked {
             return;
         }
         self.asked = parts;
-        if let Ok(partition) = Partition::new(graph, parts) {
+        if let Ok(partition) = partition(fabric, parts) {
             self.division.events = vec![0; usize::from(partition.parts)];
             self.division.window = partition.lookahead;
             self.partition = partition;

@@ -28,6 +28,8 @@ pub(super) struct Gain {
     /// When the spell began, and how many events the run had then.
     began: Duration,
     events: u64,
+    /// Time in parts, and events, since the speed in parts was last measured and before this spell.
+    earlier: (Duration, u64),
     /// How long the spell on one thread lasts at least.
     wait: Duration,
     /// How long the next one does if several threads are not faster.
@@ -35,8 +37,8 @@ pub(super) struct Gain {
 }
 
 impl Gain {
-    /// Of a run that begins, on one thread.
-    pub(super) fn new() -> Self {
+    /// Of a run that begins on one thread, or goes on there, after `events` events.
+    pub(super) fn new(events: u64) -> Self {
         let began = Duration::ZERO;
         Self {
             clock: Stopwatch::start(),
@@ -44,7 +46,8 @@ impl Gain {
             in_parts: false,
             settled: false,
             began,
-            events: 0,
+            events,
+            earlier: (Duration::ZERO, 0),
             wait: SPELL,
             pause: FIRST_PAUSE,
         }
@@ -56,23 +59,25 @@ impl Gain {
     }
 
     fn allows_at(&mut self, events: u64, now: Duration) -> bool {
-        let time = now.saturating_sub(self.began);
-        let speed = || (events - self.events) as f64 / time.as_secs_f64();
+        let (mut time, mut events_since) = (now.saturating_sub(self.began), events - self.events);
         if !self.in_parts {
             if time >= SPELL {
-                self.alone = speed();
+                self.alone = events_since as f64 / time.as_secs_f64();
             }
             return time >= self.wait;
         }
+        time += self.earlier.0;
+        events_since += self.earlier.1;
         if time < SPELL {
             return true;
         }
+        self.earlier = (Duration::ZERO, 0);
         if !self.settled {
             self.begin(true, events, now);
             self.settled = true;
             return true;
         }
-        let pays = speed() >= LEAST * self.alone;
+        let pays = events_since as f64 / time.as_secs_f64() >= LEAST * self.alone;
         self.begin(pays, events, now);
         self.settled = pays;
         (self.wait, self.pause) =
@@ -87,8 +92,13 @@ impl Gain {
 
     fn is_divided_at(&mut self, divided: bool, events: u64, now: Duration) {
         if divided != self.in_parts {
+            if self.in_parts {
+                // Short phases add up.
+                let (time, before) = &mut self.earlier;
+                *time += now.saturating_sub(self.began);
+                *before += events - self.events;
+            }
             self.begin(divided, events, now);
-            self.settled = false;
             self.wait = Duration::ZERO;
         }
     }
@@ -106,7 +116,7 @@ mod tests {
 
     /// A run that has had 1000 events on one thread in each of 30 ms, and then was in parts for 30 ms.
     fn divided() -> Gain {
-        let mut gain = Gain::new();
+        let mut gain = Gain::new(0);
         assert!(!gain.allows_at(29_000, 29 * MS), "the speed on one thread is not known yet");
         assert!(gain.allows_at(30_000, 30 * MS));
         gain.is_divided_at(true, 30_000, 30 * MS);
@@ -148,7 +158,28 @@ mod tests {
         assert!(gain.allows_at(40_000, 70 * MS), "nothing speaks against parts");
         assert!(gain.allows_at(40_000 + 3000, 100 * MS), "100 events in 1 ms");
         gain.is_divided_at(true, 43_000, 100 * MS);
-        assert!(gain.allows_at(43_000, 130 * MS));
-        assert!(gain.allows_at(43_000 + 3600, 160 * MS));
+        assert!(gain.allows_at(43_000 + 1000, 119 * MS), "29 ms in parts: too soon to tell");
+        assert!(
+            gain.allows_at(43_000 + 1100, 120 * MS),
+            "10,100 events in 30 ms, where one thread would have had 3000"
+        );
+    }
+
+    #[test]
+    fn short_phases_add_up_until_they_are_judged() {
+        let (mut gain, mut now, mut events) = (divided(), 60, 31_000);
+        for phase in 0..4 {
+            // Ten milliseconds in parts, at half the speed of one thread, and ten on one thread.
+            (now, events) = (now + 10, events + 5000);
+            assert_eq!(gain.allows_at(events, now * MS), phase < 2, "phase {phase}");
+            gain.is_divided_at(false, events, now * MS);
+            if phase == 2 {
+                assert!(!gain.allows_at(events + 10_000, (now + 10) * MS), "the run stays on one thread for a while");
+                return;
+            }
+            (now, events) = (now + 10, events + 10_000);
+            assert!(gain.allows_at(events, now * MS));
+            gain.is_divided_at(true, events, now * MS);
+        }
     }
 }

@@ -100,7 +100,7 @@ impl Network {
             Err(why) => return Ok((self.run(keep_going), Division { whole: Some(why), ..Division::default() })),
         };
         let mut pace = Pace::new(when);
-        let mut gain = (when == When::Faster).then(Gain::new);
+        let mut gain = (when == When::Faster).then(|| Gain::new(self.events()));
         loop {
             let (events, now) = (self.events(), self.engine.now);
             if let Some(ending) = self.advance(pace.chunk()) {
@@ -122,7 +122,7 @@ impl Network {
                 continue;
             }
             let (events, now, until) = (self.events(), self.engine.now, self.divisible_until());
-            divided.ask_for(self.graph(), pace.parts(divided.division.window));
+            divided.ask_for(&self.fabric, pace.parts(divided.division.window));
             let divides = pace.divides(&divided.prospect(self, until));
             if let Some(gain) = &mut gain {
                 gain.is_divided(divides, events);

@@ -84,10 +84,10 @@ impl Endpoint for Sender {
         self.departure = at;
     }
 
-    /// With a single receiver it is known beforehand whether a packet can leave.
+    /// With a single receiver, nothing leaves unless a symbol or a probe is due.
     fn uses_departure(&self) -> bool {
         let probes = || self.members.find(|member| member.silence.is_probe_due()).is_some();
-        !self.members.is_single() || self.state == State::New || self.stream.due() > 0 || probes()
+        !self.members.is_single() || self.stream.due() > 0 || probes()
     }
 
     fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Header>> {
