@@ -37,7 +37,7 @@ LONG = 1.0
 """Seconds from which on a run is taken to be faster on several cores."""
 
 MOST = 4
-"""Cores that a run takes at most where nobody says how many there are (``UNASKED`` in ``crates/sim/src/experiment.rs``)."""
+"""Cores of a run at most where nobody says how many there are (``UNASKED`` in ``crates/sim/src/experiment.rs``)."""
 
 GAIN = 1.25
 """How many times as fast a large run is taken to be on several cores. On two, permutations were 1.5 to 2 times as fast
