@@ -586,7 +586,7 @@ def test_estimates_of_few_large_runs_count_on_the_cores_that_are_left(monkeypatc
     assert speed.shared([large, small], alone, 2) == alone, "each takes one core"
     assert [*speed.shared([large], speed.predict([large], speed=1e7), 0).values()] == [0.29], "it ends too soon"
     assert (How({}).time([large]), How({"threads": 1}).time([large])) == (
-        "about 2 s on 8 threads",
+        "about 2 s on 4 threads",
         "about 3 s on 1 thread",
     )
     assert How({"on": "local:4"}).remaining([large]).seconds(0) == 2.9
