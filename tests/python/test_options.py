@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 import math
-from typing import TYPE_CHECKING, Any
+import re
+from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -12,10 +14,9 @@ from typer.testing import CliRunner
 import anabranch
 from anabranch.cli import app
 from anabranch.errors import AnabranchError
-from anabranch.running.options import OPTIONS, RunOptions, table
+from anabranch.running.options import MOST_CORES, OPTIONS, RunOptions, table
 
-if TYPE_CHECKING:
-    from pathlib import Path
+ROOT = Path(__file__).parents[2]
 
 FUNCTIONS = [(anabranch.run, table(RunOptions)), (anabranch.sweep, OPTIONS)]
 
@@ -40,6 +41,13 @@ def test_help_tells_the_same(command: str) -> None:
         option = OPTIONS[name]
         value = " " + option.metavar if option.metavar else " N" if option.least is not None else ""
         assert f"{option.flag}{value} {option.help}" in text
+
+
+def test_a_run_takes_as_many_cores_as_the_help_says() -> None:
+    core = (ROOT / "crates/sim/src/experiment.rs").read_text(encoding="utf-8")
+    assert re.findall(r"const UNASKED: usize = (\d+);", core) == [str(MOST_CORES)]
+    page = (ROOT / "docs/concepts/parallel-runs.md").read_text(encoding="utf-8")
+    assert f"| up to {MOST_CORES}, of the cores that are left" in page
 
 
 def test_a_keyword_that_is_no_option_is_an_error(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from anabranch.cli.progress import Style
 from anabranch.cli.remaining import Remaining
 from anabranch.errors import AnabranchError
 from anabranch.running import speed
-from anabranch.running.options import OPTIONS, Options, check
+from anabranch.running.options import MOST_CORES, OPTIONS, Options, check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -78,7 +78,7 @@ class How:
         if self.on is not None:
             return f"about {units.duration(sum(alone.values()))} of a core like this machine's"
         each = self.shared(runs, alone)
-        most = 1 if each == alone else self.threads or speed.MOST
+        most = 1 if each == alone else self.threads or MOST_CORES
         threads = min(speed.cores(self.threads), max(len(each), 1) * most)
         total = units.duration(speed.seconds([*each.values()], self.threads))
         return f"about {total} on {threads} thread{'s' * (threads > 1)}"

@@ -25,6 +25,8 @@ MOST_SECONDS = 1e9
 """Longest limit of wall-clock time: 30 years."""
 
 MOST_SEEDS = 1_000_000
+MOST_CORES = 4
+"""Of one run, where nobody says how many there are: ``UNASKED`` in ``crates/sim/src/experiment.rs``."""
 """Most seeds of a scenario: it may have so many runs."""
 
 MARK = "{options}"
@@ -126,8 +128,8 @@ class Options(TypedDict, total=False):
     threads: Annotated[
         int,
         Option(
-            "Runs at a time, one core each; the last ones share the cores that are left, where that is faster. 0: as "
-            "many as there are cores; a run shares up to 8, for as long as it is faster so. 1: one core in all.",
+            "Runs at a time. When a run begins, it also takes cores that are left. 0: as many runs as there are cores, "
+            f"each on up to {MOST_CORES} while that is faster. 1: one core in all.",
             called="Results do not depend on it. Give 1 where your program has processes of its own for several calls.",
             default=0,
             least=0,

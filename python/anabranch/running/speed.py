@@ -36,12 +36,9 @@ LARGE = 128
 LONG = 1.0
 """Seconds from which on a run is taken to be faster on several cores."""
 
-MOST = 4
-"""Cores of a run at most where nobody says how many there are (``UNASKED`` in ``crates/sim/src/experiment.rs``)."""
-
 GAIN = 1.25
-"""How many times as fast a large run is taken to be on several cores. On two, permutations were 1.5 to 2 times as fast
-(``benches/RESULTS.md``), and other traffic less."""
+"""How many times as fast a large run is taken to be on several cores. By default two made NDP at k = 8
+1.1 to 1.5 times as fast (``benches/RESULTS.md``, ``--spare``)."""
 
 
 @cache

@@ -168,6 +168,7 @@ impl Boxes {
                 to_do.nodes.push(node);
             }
         }
+        debug_assert!(chunk < u32::MAX / CHUNK, "places have numbers");
         // Of an empty box, none.
         self.before[chunk as usize] = (end / CHUNK).wrapping_sub(1);
         chunk * CHUNK
