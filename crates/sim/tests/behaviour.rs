@@ -128,7 +128,7 @@ fn outcast_starves_the_near_flow_under_tcp_and_not_under_scdp() {
 
 #[test]
 fn one_to_many_sends_each_symbol_once_on_each_link_of_the_tree() {
-    let session = Session { mode: Mode::OneToMany, sinks: vec![1, 2, 3], ..unicast(0, 1, 1436 * 300) };
+    let session = Session { mode: Mode::OneToMany, sinks: vec![1, 2, 3].into(), ..unicast(0, 1, 1436 * 300) };
     let record = complete(setup(star(5), mlfq_trim(20), scdp(12), Single, vec![session]));
     let uplink = record.links.iter().find(|l| l.src == "h0").expect("h0 has an uplink");
     assert_eq!(uplink.packets, 300);
@@ -142,7 +142,7 @@ fn one_to_many_sends_each_symbol_once_on_each_link_of_the_tree() {
 
 #[test]
 fn many_to_one_fills_the_downlink_from_all_sources() {
-    let session = Session { mode: Mode::ManyToOne, sources: vec![1, 2, 3], ..unicast(1, 0, 1436 * 3000) };
+    let session = Session { mode: Mode::ManyToOne, sources: vec![1, 2, 3].into(), ..unicast(1, 0, 1436 * 3000) };
     let record = complete(setup(star(4), mlfq_trim(20), scdp(12), Single, vec![session]));
     let shares: Vec<u64> =
         (1..4).map(|h| record.links.iter().find(|l| l.src == format!("h{h}")).expect("uplink").packets).collect();
@@ -172,7 +172,7 @@ fn a_cut_link_is_survived() {
 
 #[test]
 fn a_group_opened_while_a_link_is_down_finishes_after_its_repair() {
-    let session = Session { start: at(100), mode: Mode::OneToMany, sinks: vec![1, 2], ..unicast(0, 1, 100_000) };
+    let session = Session { start: at(100), mode: Mode::OneToMany, sinks: vec![1, 2].into(), ..unicast(0, 1, 100_000) };
     let mut s = setup(star(3), mlfq_trim(20), scdp(12), Single, vec![session]);
     s.changes = vec![cut(2, at(50)), (at(5_000), Change::Restore(Target::Link(2)))];
     let record = complete(s);

@@ -91,7 +91,7 @@ fn a_spraying_transport_fills_all_links_of_its_hosts() {
 #[test]
 fn a_symbol_crosses_each_link_of_a_tree_once_and_hosts_on_the_way_get_it_too() {
     // The tree goes 0 - 2 - switch - 3 - 5; hosts 2 and 3 take their copy and pass it on.
-    let session = Session { mode: Mode::OneToMany, sinks: vec![5, 3, 2], ..unicast(0, 1, 200 * PAYLOAD) };
+    let session = Session { mode: Mode::OneToMany, sinks: vec![5, 3, 2].into(), ..unicast(0, 1, 200 * PAYLOAD) };
     let record = complete(setup(dcell(), mlfq_trim(20), scdp(40), Single, vec![session]));
     let data = |src: &str, dst: &str| {
         let link = record.links.iter().find(|l| l.src == src && l.dst == dst).expect("the link is there");

@@ -75,8 +75,8 @@ fn tcp_with(congestion: Algorithm, change: impl Fn(&mut TcpConfig)) -> Protocol 
 
 /// Replicas of one object, an object fetched from replicas, and transfers between others.
 fn groups() -> Vec<Session> {
-    let one_to_many = Session { mode: Mode::OneToMany, sinks: vec![1, 6, 11, 12], ..unicast(0, 1, 150_000) };
-    let many_to_one = Session { mode: Mode::ManyToOne, sources: vec![9, 2, 14], ..unicast(9, 5, 200_000) };
+    let one_to_many = Session { mode: Mode::OneToMany, sinks: vec![1, 6, 11, 12].into(), ..unicast(0, 1, 150_000) };
+    let many_to_one = Session { mode: Mode::ManyToOne, sources: vec![9, 2, 14].into(), ..unicast(9, 5, 200_000) };
     let mut sessions = vec![one_to_many, many_to_one];
     sessions.extend((0..8).map(|h| unicast(h, 15 - h, 40_000)));
     sessions

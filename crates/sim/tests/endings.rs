@@ -71,11 +71,11 @@ fn the_sessions_that_can_finish_still_do() {
 #[test]
 fn what_hangs_on_a_session_that_has_given_up_is_lost_with_it() {
     let chain = |cut: &[u32], protocol| {
-        let session = Session { mode: Mode::OneToMany, sinks: vec![1, 2, 3], ..unicast(0, 1, 500_000) };
+        let session = Session { mode: Mode::OneToMany, sinks: vec![1, 2, 3].into(), ..unicast(0, 1, 500_000) };
         beside_a_long_flow(protocol, Some(Fallback::DaisyChain), vec![session], cut)
     };
     let parts = |cut: &[u32], protocol| {
-        let session = Session { mode: Mode::ManyToOne, sources: vec![1, 2, 3], ..unicast(1, 0, 500_000) };
+        let session = Session { mode: Mode::ManyToOne, sources: vec![1, 2, 3].into(), ..unicast(1, 0, 500_000) };
         beside_a_long_flow(protocol, Some(Fallback::Partition), vec![session], cut)
     };
     let tcp = || impatient()[0].1.clone();
@@ -92,7 +92,7 @@ fn a_part_that_has_arrived_is_not_lost_with_its_sender() {
     let (alone, _) = run_for(beside_a_long_flow(tcp(), None, vec![unicast(1, 0, 50_000)], &[]), 20_000_000);
     let arrived = Time(alone.flows[0].end.expect("complete").ps());
     let ending = |cut: Time| {
-        let session = Session { mode: Mode::ManyToOne, sources: vec![1, 2], ..unicast(1, 0, 100_000) };
+        let session = Session { mode: Mode::ManyToOne, sources: vec![1, 2].into(), ..unicast(1, 0, 100_000) };
         let mut setup = beside_a_long_flow(tcp(), Some(Fallback::Partition), vec![session], &[]);
         // The other source is slower, and hardly in the way.
         let slow = Change::Rate(Target::Link(2), Rate::from_mbps(20));
@@ -106,7 +106,7 @@ fn a_part_that_has_arrived_is_not_lost_with_its_sender() {
 #[test]
 fn a_read_goes_on_without_a_source_that_has_given_up() {
     let [.., (_, scdp)] = impatient();
-    let session = Session { mode: Mode::ManyToOne, sources: vec![1, 2, 3], ..unicast(1, 0, 5_000_000) };
+    let session = Session { mode: Mode::ManyToOne, sources: vec![1, 2, 3].into(), ..unicast(1, 0, 5_000_000) };
     let (record, ending) = run_for(beside_a_long_flow(scdp, None, vec![session], &[2]), 20_000_000);
     assert_eq!(ending, Ending::Complete);
     assert!(record.flows[0].end.is_some());

@@ -24,11 +24,11 @@ const NDP_PAYLOAD: u64 = 1436;
 const MSS: u64 = 1460;
 
 fn write(size: u64, sinks: &[u32]) -> Session {
-    Session { mode: Mode::OneToMany, sinks: sinks.to_vec(), ..unicast(0, 1, size) }
+    Session { mode: Mode::OneToMany, sinks: sinks.into(), ..unicast(0, 1, size) }
 }
 
 fn read(size: u64, sources: &[u32], sink: u32) -> Session {
-    Session { mode: Mode::ManyToOne, sources: sources.to_vec(), ..unicast(0, sink, size) }
+    Session { mode: Mode::ManyToOne, sources: sources.into(), ..unicast(0, sink, size) }
 }
 
 fn with(fallback: Fallback, mut setup: Setup) -> Setup {

@@ -28,7 +28,7 @@ fn mlfq(packets: u32, trim: bool) -> impl Fn(u32) -> Queue + Send {
 fn colliding_writes(bytes: u64) -> Vec<Session> {
     let write = |n: u32| {
         let sinks = vec![0, 5 + n, 9 + n];
-        Session { mode: Mode::OneToMany, sinks, ..unicast(1 + n, 0, bytes) }
+        Session { mode: Mode::OneToMany, sinks: sinks.into(), ..unicast(1 + n, 0, bytes) }
     };
     (0..4).map(write).collect()
 }

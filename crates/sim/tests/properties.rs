@@ -401,7 +401,7 @@ fn mixture(hosts: u32) -> impl Strategy<Value = Vec<Session>> {
                 Mode::OneToMany => (one, others),
                 Mode::ManyToOne => (others, one),
             };
-            Session { start, size: Some(size), supply: None, mode, sources, sinks, group, request: 0, block: 0 }
+            Session { start, size: Some(size), supply: None, mode, sources: sources.into(), sinks: sinks.into(), group, request: 0, block: 0 }
         },
     );
     prop::collection::vec(session, 1..12)
@@ -696,7 +696,7 @@ fn a_group_spreads_over_its_trees_whoever_is_first() {
         let graph = graph.build(Path::new("")).expect("the fabric is possible");
         let (one, others) = (vec![0], vec![1, 5, 9, 13]);
         let (sources, sinks) = if mode == Mode::OneToMany { (one, others) } else { (others, one) };
-        let session = Session { mode, sources, sinks, ..unicast(0, 1, 300_000) };
+        let session = Session { mode, sources: sources.into(), sinks: sinks.into(), ..unicast(0, 1, 300_000) };
         let run = setup(graph, mlfq_trim(20), scdp(12), path, vec![session]);
         let record = complete(Setup { routing: trees(4), ..run });
         // Data to the group, or pulls to the sources: from the first pod up to all four cores.
@@ -719,7 +719,7 @@ fn trees_follow_failures() {
         layers: Layers::default(),
     };
     let graph = spines.into_config().build(Path::new("")).expect("the fabric is possible");
-    let session = || Session { mode: Mode::OneToMany, sinks: vec![1, 2, 3], ..unicast(0, 1, 1_000_000) };
+    let session = || Session { mode: Mode::OneToMany, sinks: vec![1, 2, 3].into(), ..unicast(0, 1, 1_000_000) };
     let world = || setup(graph.clone(), mlfq_trim(20), scdp(12), RoutingMode::Single, vec![session()]);
     let restored = (at(5_000), Change::Restore(Target::Link(3)));
     let record = complete(Setup { changes: vec![cut(3, at(0)), restored], ..world() });

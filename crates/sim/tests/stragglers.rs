@@ -28,7 +28,7 @@ fn write(policy: StragglerPolicy) -> Setup {
 }
 
 fn write_with(straggler: scdp::Straggler) -> Setup {
-    let session = Session { mode: Mode::OneToMany, sinks: vec![1, 2, 3], ..unicast(0, 1, 1436 * SYMBOLS) };
+    let session = Session { mode: Mode::OneToMany, sinks: vec![1, 2, 3].into(), ..unicast(0, 1, 1436 * SYMBOLS) };
     let protocol = Protocol::Scdp(ScdpConfig { straggler, ..ScdpConfig::default() }.into());
     Setup { stop: Stop::Foreground, ..setup(slow_host(), mlfq_trim(20), protocol, Single, vec![session]) }
 }
@@ -178,7 +178,7 @@ fn restore(link: u32) -> anabranch_sim::network::Change {
 fn as_on_hosts(policy: StragglerPolicy, mbps: u64) -> RunRecord {
     let straggler = scdp::Straggler::on_hosts(policy);
     let config = ScdpConfig { straggler, ..ScdpConfig::on_hosts(Bytes(1500), Bytes(64)) };
-    let session = Session { mode: Mode::OneToMany, sinks: vec![1, 2, 3], ..unicast(0, 1, 1436 * LATE_SYMBOLS) };
+    let session = Session { mode: Mode::OneToMany, sinks: vec![1, 2, 3].into(), ..unicast(0, 1, 1436 * LATE_SYMBOLS) };
     let mut graph = star(5);
     graph.links.iter_mut().for_each(|link| link.rate = Rate::from_mbps(100));
     graph.links[3].rate = Rate::from_mbps(mbps);

@@ -120,7 +120,7 @@ fn a_transfer_that_lost_packets_does_not_keep_the_run_waiting() {
 #[test]
 fn of_several_receivers_only_those_that_lost_packets_are_given_up() {
     // Host 0 sends to 1, 2 and 3; a burst of host 4 to host 2 fills the queue there.
-    let write = Session { mode: Mode::OneToMany, sinks: vec![1, 2, 3], ..unicast(0, 1, 100_000) };
+    let write = Session { mode: Mode::OneToMany, sinks: vec![1, 2, 3].into(), ..unicast(0, 1, 100_000) };
     let s = setup(star(5), drop_tail(20), udp(), RoutingMode::PerFlow, vec![write, unicast(4, 2, 2_000_000)]);
     let mut network = anabranch_sim::network::Network::new(s);
     let ending = network.run(|_| true);

@@ -178,7 +178,7 @@ fn rate(record: &RunRecord, bytes: u64) -> f64 {
 fn a_group_goes_at_the_rate_of_its_slowest_receiver() {
     let bytes = 40_000_000;
     for buffer in [20, 100] {
-        let session = |sinks: Vec<u32>| Session { mode: Mode::OneToMany, sinks, ..unicast(0, 1, bytes) };
+        let session = |sinks: Vec<u32>| Session { mode: Mode::OneToMany, sinks: sinks.into(), ..unicast(0, 1, bytes) };
         let record = complete(setup(one_slow(), drop_tail(buffer), bbr(), Single, vec![session(vec![1, 2, 3])]));
         let alone = complete(setup(one_slow(), drop_tail(buffer), bbr(), Single, vec![unicast(0, 3, bytes)]));
         let fast = complete(setup(one_slow(), drop_tail(buffer), bbr(), Single, vec![session(vec![1, 2])]));
@@ -195,7 +195,7 @@ fn each_sender_of_several_has_a_window_of_its_own() {
     let bytes = 120_000_000;
     let mut graph = one_slow();
     graph.links[1].delay = ms(3);
-    let session = Session { mode: Mode::ManyToOne, sources: vec![1, 2, 3], sinks: vec![0], ..unicast(1, 0, bytes) };
+    let session = Session { mode: Mode::ManyToOne, sources: vec![1, 2, 3].into(), sinks: vec![0].into(), ..unicast(1, 0, bytes) };
     let record = complete(setup(graph, drop_tail(100), bbr(), Single, vec![session]));
     let rate = rate(&record, bytes);
     println!("{rate:.1} Mbps from three senders, {} dropped", record.conservation.dropped);

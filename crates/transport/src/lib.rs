@@ -14,6 +14,7 @@ mod demotion;
 pub mod endpoint;
 pub mod multipath;
 pub mod ndp;
+mod outbox;
 pub mod pacer;
 pub mod pull;
 pub mod rank;

@@ -5,9 +5,10 @@
 use super::session_group::SessionGroup;
 use crate::fabric::ideal::{IdealPath, IdealPaths};
 use crate::host::EndpointId;
-use crate::workload::Session;
+use crate::workload::{HostList, Session};
 use anabranch_transport::{Peer, Stats, Time};
 use journal::Journal;
+use smallvec::{SmallVec, smallvec};
 use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
@@ -67,7 +68,7 @@ impl Straggler {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionRow {
     /// One for each sink.
-    pub receivers: Vec<ReceiverRow>,
+    pub receivers: SmallVec<[ReceiverRow; 1]>,
     /// Counters of the sending endpoints, added up.
     pub sent: Stats,
     /// Data packets that switches trimmed.
@@ -77,7 +78,7 @@ pub struct SessionRow {
     /// Why it will never finish, if an endpoint gave up.
     pub failure: Option<String>,
     /// Host that actually sent to each receiver.
-    pub senders: Vec<u32>,
+    pub senders: HostList,
     /// Connections that must complete before a receiver has its object: more than one where several sources send parts.
     parts: u16,
     open_endpoints: u32,
@@ -301,12 +302,12 @@ impl Ledger {
         let (session, first_endpoint) = self.opened();
         let spec = &self.specs[session as usize];
         self.rows.push(SessionRow {
-            receivers: vec![ReceiverRow::default(); spec.sinks.len()],
+            receivers: smallvec![ReceiverRow::default(); spec.sinks.len()],
             sent: Stats::default(),
             packets_trimmed: 0,
             packets_dropped: 0,
             failure: None,
-            senders: vec![spec.sources[0]; spec.sinks.len()],
+            senders: smallvec![spec.sources[0]; spec.sinks.len()],
             parts: 1,
             open_endpoints: 0,
             groups: Vec::new(),

@@ -1,11 +1,11 @@
 //! From workloads to sessions.
 
-use super::Session;
 use super::arrivals::Demand;
 use super::barrier::Barrier;
 use super::config::Workload;
 use super::context::Context;
 use super::error::{Fault, WorkloadError};
+use super::{HostList, Session};
 use crate::random::substream;
 use anabranch_transport::{Duration, Time};
 use rand::RngExt as _;
@@ -105,7 +105,7 @@ pub(super) fn one(config: &Workload, fabric: &Context, seed: u64, group: u16) ->
     let mut starts = arrivals.starts(&demand).map_err(|f| f.under("arrivals"))?;
     let jitter = arrivals.jitter().ps();
 
-    let numbers = |hosts: Vec<u32>| hosts.into_iter().map(|host| fabric.number(host)).collect();
+    let numbers = |hosts: HostList| hosts.into_iter().map(|host| fabric.number(host)).collect();
     let mut sessions = Vec::new();
     let (mut ends, mut requests) = (Vec::new(), 0..);
     while (sessions.len() as u64) < wanted {

@@ -6,6 +6,7 @@
 use anabranch_transport::{Bytes, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 use std::path::Path;
 
 pub mod arrivals;
@@ -57,6 +58,9 @@ impl Mode {
     }
 }
 
+/// Hosts at an end of a session: nearly always one, which needs no memory of its own.
+pub type HostList = SmallVec<[u32; 4]>;
+
 /// One transfer of one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
@@ -69,9 +73,9 @@ pub struct Session {
     /// Relation of the ends.
     pub mode: Mode,
     /// Sending hosts: one, or several for many-to-one.
-    pub sources: Vec<u32>,
+    pub sources: HostList,
     /// Receiving hosts: one, or several for one-to-many.
-    pub sinks: Vec<u32>,
+    pub sinks: HostList,
     /// Which `[[workload]]` of the scenario made it.
     pub group: u16,
     /// The request that it belongs to, in order of arrival; several sessions may answer one request.

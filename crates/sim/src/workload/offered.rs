@@ -91,7 +91,10 @@ fn of_one(workload: usize, config: &Workload, fabric: &Context, seed: u64) -> Op
         });
         let all = repeated.is_some();
         let ends = repeated.unwrap_or_else(|| draw(SESSIONS));
-        let number = |ends: Ends| Ends { sources: numbers(ends.sources), sinks: numbers(ends.sinks) };
+        let number = |mut ends: Ends| {
+            ends.sources.iter_mut().chain(&mut ends.sinks).for_each(|host| *host = fabric.number(*host));
+            ends
+        };
         let drawn = (!all).then_some(plan.sessions_per_request);
         Who::Sessions { ends: ends.into_iter().map(number).collect(), drawn }
     };

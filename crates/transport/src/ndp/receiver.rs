@@ -6,9 +6,9 @@ use super::header::Header;
 use super::object::Object;
 use super::timer::NEVER;
 use crate::demotion::{Demotion, PriorityBy};
+use crate::outbox::Outbox;
 use crate::units::Time;
 use crate::{Arrival, Bytes, Endpoint, Event, FailureReason, Stats, Transmit};
-use std::collections::VecDeque;
 
 mod asking;
 mod pull_timer;
@@ -39,7 +39,7 @@ pub struct Receiver {
     asking: Asking,
     timer: PullTimer,
     /// ACKs and NACKs that have not left.
-    replies: VecDeque<Header>,
+    replies: Outbox<Header>,
     payload: u64,
     header: u32,
     thresholds: Vec<Bytes>,
@@ -58,7 +58,7 @@ impl Receiver {
             arrived: Arrived::default(),
             asking: Asking::new(cfg.initial_window),
             timer: PullTimer::new(cfg),
-            replies: VecDeque::new(),
+            replies: Outbox::default(),
             payload: cfg.payload(),
             header: cfg.header.0 as u32,
             thresholds: cfg.priority_thresholds.clone(),
@@ -161,7 +161,7 @@ impl Endpoint for Receiver {
             true
         };
         let below = self.arrived.base();
-        self.replies.push_back(if whole { Header::Ack { seq, below, sent } } else { Header::Nack { seq, below } });
+        self.replies.push(if whole { Header::Ack { seq, below, sent } } else { Header::Nack { seq, below } });
     }
 
     fn handle_timeout(&mut self, now: Time) {
@@ -181,7 +181,7 @@ impl Endpoint for Receiver {
     }
 
     fn poll_transmit(&mut self, _now: Time) -> Option<Transmit<Header>> {
-        let reply = self.replies.pop_front()?;
+        let reply = self.replies.pop()?;
         Some(self.control(reply))
     }
 

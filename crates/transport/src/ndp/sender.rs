@@ -44,7 +44,7 @@ impl Sender {
         Self {
             object,
             available: u64::MAX,
-            window: Window::new(),
+            window: Window::new(object.packets()),
             credit: Credit::new(cfg.initial_window, object.packets()),
             timer: ReplyTimer::new(cfg),
             fates: Fates::default(),

@@ -2,14 +2,15 @@
 
 use super::header::Stamp;
 use crate::units::{Duration, Time};
+use smallvec::{SmallVec, smallvec};
 use std::collections::VecDeque;
 
 /// Most packets between the oldest unacknowledged one and the next new one. Bounds the memory of both ends; at 100
 /// Gbit/s and 1500 B it is the traffic of 4 ms, four times the default timeout.
 pub(super) const MAX_SPAN: u64 = 1 << 15;
 
-/// Slots to begin with: enough for the usual initial windows.
-const FIRST_SLOTS: usize = 16;
+/// Slots to begin with, if there are so many packets: enough for the usual initial windows.
+const FIRST_SLOTS: u64 = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -40,14 +41,16 @@ pub(super) struct Window {
     in_flight: u32,
     overdue: u32,
     /// Packet `s` is at `s % slots.len()`; the length is a power of two.
-    slots: Vec<Slot>,
+    slots: SmallVec<[Slot; 1]>,
     /// Packets to be sent again, in order. May hold some that have arrived since.
     lost: VecDeque<u64>,
 }
 
 impl Window {
-    pub(super) fn new() -> Self {
-        Self { base: 0, next: 0, in_flight: 0, overdue: 0, slots: vec![EMPTY; FIRST_SLOTS], lost: VecDeque::new() }
+    /// For an object of so many packets.
+    pub(super) fn new(packets: u64) -> Self {
+        let slots = packets.clamp(1, FIRST_SLOTS).next_power_of_two() as usize;
+        Self { base: 0, next: 0, in_flight: 0, overdue: 0, slots: smallvec![EMPTY; slots], lost: VecDeque::new() }
     }
 
     pub(super) fn base(&self) -> u64 {
@@ -229,7 +232,7 @@ impl Window {
 
     fn grow(&mut self) {
         let old = self.slots.len();
-        let mut bigger = vec![EMPTY; old * 2];
+        let mut bigger = smallvec![EMPTY; old * 2];
         for seq in self.base..self.next {
             bigger[seq as usize & (old * 2 - 1)] = self.slots[seq as usize & (old - 1)];
         }
@@ -243,7 +246,7 @@ mod tests {
 
     #[test]
     fn grows_to_the_span_and_no_further_while_the_oldest_packet_is_missing() {
-        let mut w = Window::new();
+        let mut w = Window::new(1);
         for i in 0..MAX_SPAN {
             assert!(w.has_room());
             assert_eq!(w.send_new(Time(i)), i);
@@ -264,7 +267,7 @@ mod tests {
 
     #[test]
     fn a_packet_is_lost_once_and_sent_again_once() {
-        let mut w = Window::new();
+        let mut w = Window::new(MAX_SPAN);
         w.send_new(Time(5));
         assert!(!w.send_again(0, Time(6)));
         assert!(w.lose(0));
@@ -280,7 +283,7 @@ mod tests {
 
     #[test]
     fn expires_only_what_is_old_enough() {
-        let mut w = Window::new();
+        let mut w = Window::new(MAX_SPAN);
         for t in [0, 10, 20] {
             w.send_new(Time(t));
         }
@@ -290,7 +293,7 @@ mod tests {
 
     #[test]
     fn lost_packets_leave_in_the_order_of_their_loss_unless_one_is_urgent() {
-        let mut w = Window::new();
+        let mut w = Window::new(MAX_SPAN);
         for _ in 0..5 {
             w.send_new(Time(0));
         }
@@ -305,7 +308,7 @@ mod tests {
 
     #[test]
     fn an_ack_for_an_overdue_packet_revives_the_others() {
-        let mut w = Window::new();
+        let mut w = Window::new(MAX_SPAN);
         for _ in 0..4 {
             w.send_new(Time(0));
         }
@@ -328,7 +331,7 @@ mod tests {
 
     #[test]
     fn a_cumulative_acknowledgement_frees_everything_below_and_stops_at_what_was_sent() {
-        let mut w = Window::new();
+        let mut w = Window::new(MAX_SPAN);
         for _ in 0..5 {
             w.send_new(Time(0));
         }

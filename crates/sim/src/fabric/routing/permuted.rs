@@ -3,6 +3,7 @@
 use super::{Departing, Ends, FlowPath, Scheme, path_fraction};
 use crate::random::Stream;
 use rand::Rng as _;
+use smallvec::SmallVec;
 
 /// Per-packet ECMP by permutations.
 #[derive(Clone, Debug, Default)]
@@ -12,7 +13,7 @@ pub struct Permuted;
 #[derive(Clone, Debug)]
 pub struct Round {
     /// Indices of the paths, in this round's order; empty if there is no choice.
-    order: Box<[u16]>,
+    order: SmallVec<[u16; 16]>,
     /// Next place in `order`.
     next: u16,
 }

@@ -5,7 +5,8 @@ use crate::fabric::graph::{Graph, NodeId, PortId};
 use crate::fabric::ideal::{IdealPath, Layer, Links, Pieces, Ways};
 use crate::fabric::routing::{Routes, disjoint_paths};
 use anabranch_transport::{Duration, Rate};
-use std::collections::{BTreeMap, VecDeque};
+use smallvec::SmallVec;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
 /// Paths of a node of which the best is not decided yet; beyond so many they count as one that is as good as all of them.
@@ -29,19 +30,19 @@ type Place = (NodeId, Rate, Duration);
 
 /// What the ways of a flow depend on, in a fabric at some time: where its senders and its receiver are, and whether it keeps
 /// to shortest paths; `None`: whether it does is not known, as the fabric has changed meanwhile.
-type Ends = (Vec<Place>, Place, Option<bool>);
+type Ends = (SmallVec<[Place; 1]>, Place, Option<bool>);
 
 /// The ways that were looked at since the fabric last changed.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     changes: u32,
-    ways: BTreeMap<Ends, Arc<Ways>>,
+    ways: HashMap<Ends, Arc<Ways>>,
 }
 
 impl Known {
     fn get(&mut self, changes: u32, ends: Ends, ways: impl FnOnce() -> Ways) -> Arc<Ways> {
         if self.changes != changes || self.ways.len() >= KEPT {
-            *self = Self { changes, ways: BTreeMap::new() };
+            *self = Self { changes, ways: HashMap::new() };
         }
         Arc::clone(self.ways.entry(ends).or_insert_with(|| Arc::new(ways())))
     }
@@ -91,14 +92,15 @@ impl Fabric {
         if self.routes.path_count(sender, sink) == 0 {
             let rate = |port: PortId| self.graph.links[(port / 2) as usize].rate;
             let within = Within { fabric: self, routes: self.whole(), rate: &rate };
-            return within.ideal_path(sender, sources, sink, manner);
+            let ways = Arc::new(within.ways(sources, sink, manner.shortest));
+            return within.ideal_path(sender, sources, sink, manner, ways);
         }
         let rate = |port: PortId| self.ports[port as usize].rate();
         let within = Within { fabric: self, routes: &self.routes, rate: &rate };
         let ends = within.ends(sources, sink, Some(manner.shortest));
         let ways = || within.ways(sources, sink, manner.shortest);
         let ways = self.known_ways.borrow_mut().get(self.changes, ends, ways);
-        IdealPath { ways, ..within.manner_on(sender, sources, sink, manner) }
+        within.ideal_path(sender, sources, sink, manner, ways)
     }
 
     /// The same for a flow during which the fabric changed so many times: with all links that there are, each at the highest
@@ -144,16 +146,11 @@ struct Within<'a> {
 }
 
 impl Within<'_> {
-    fn ideal_path(&self, sender: u32, sources: &[u32], sink: u32, manner: Manner) -> IdealPath {
-        let of = self.manner_on(sender, sources, sink, manner);
-        IdealPath { ways: Arc::new(self.ways(sources, sink, manner.shortest)), ..of }
-    }
-
-    /// An ideal path without its ways. Where there is one path, packets cannot but keep to it.
-    fn manner_on(&self, sender: u32, sources: &[u32], sink: u32, manner: Manner) -> IdealPath {
+    /// The ideal path by these ways. Where there is one path, packets cannot but keep to it.
+    fn ideal_path(&self, sender: u32, sources: &[u32], sink: u32, manner: Manner, ways: Arc<Ways>) -> IdealPath {
         let only = manner.shortest && sources.len() == 1 && self.routes.path_count(sender, sink) == 1;
         let lanes = if only { 1 } else { manner.lanes };
-        IdealPath { hops: self.routes.hop_count(sender, sink), lanes, pieces: manner.pieces, ..IdealPath::default() }
+        IdealPath { hops: self.routes.hop_count(sender, sink), ways, lanes, pieces: manner.pieces }
     }
 
     fn ways(&self, sources: &[u32], sink: u32, shortest: bool) -> Ways {
@@ -187,7 +184,7 @@ impl Within<'_> {
             let (rate, delay) = self.link(port);
             (self.fabric.graph.port_peer(port), rate, delay)
         };
-        let mut places: Vec<Place> = sources.iter().map(|&source| place(source, sink)).collect();
+        let mut places: SmallVec<[Place; 1]> = sources.iter().map(|&source| place(source, sink)).collect();
         places.sort_unstable();
         (places, place(sink, sources[0]), shortest)
     }

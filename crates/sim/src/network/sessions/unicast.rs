@@ -75,7 +75,7 @@ impl Opening<'_> {
     fn nearest(&self) -> u32 {
         let in_rack = |&s: &u32| self.fabric.routes().hop_count(s, self.spec.sinks[0]) == 2;
         let near: Vec<u32> = self.spec.sources.iter().copied().filter(in_rack).collect();
-        let from = if near.is_empty() { &self.spec.sources } else { &near };
+        let from = if near.is_empty() { &self.spec.sources[..] } else { &near };
         from[random::substream(self.seed, "nearest", u64::from(self.session)).random_range(0..from.len())]
     }
 }

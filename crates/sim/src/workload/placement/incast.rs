@@ -122,7 +122,7 @@ mod tests {
         for ends in requests {
             let receiver = ends[0].sinks[0];
             let senders: BTreeSet<u32> = ends.iter().map(|e| e.sources[0]).collect();
-            assert!(ends.iter().all(|e| e.sinks == [receiver]));
+            assert!(ends.iter().all(|e| e.sinks[..] == [receiver]));
             assert!(senders.len() == 7 && !senders.contains(&receiver));
             receivers.insert(receiver);
         }
@@ -141,7 +141,7 @@ mod tests {
             for round in place(&incast, &fabric, Mode::Unicast, 3 * 16).chunks(16) {
                 let mut sends = [0; 16];
                 for (receiver, ends) in (0..).zip(round) {
-                    assert!(ends.iter().all(|e| e.sinks == [receiver] && e.sources != e.sinks));
+                    assert!(ends.iter().all(|e| e.sinks[..] == [receiver] && e.sources != e.sinks));
                     let own: BTreeSet<u32> = ends.iter().map(|e| e.sources[0]).collect();
                     assert_eq!(own.len() as u32, senders, "no host twice");
                     for &h in &own {

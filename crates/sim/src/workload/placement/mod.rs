@@ -2,10 +2,11 @@
 //!
 //! A pattern answers each request (one arrival) with the ends of one session, or of several that start together.
 
-use super::Mode;
 use super::context::Context;
 use super::error::Fault;
+use super::{HostList, Mode};
 use crate::random::Stream;
+use smallvec::smallvec;
 
 mod choose;
 mod incast;
@@ -24,15 +25,15 @@ pub use replicas::{Access, Policy};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ends {
     /// Sending hosts.
-    pub sources: Vec<u32>,
+    pub sources: HostList,
     /// Receiving hosts.
-    pub sinks: Vec<u32>,
+    pub sinks: HostList,
 }
 
 impl Ends {
     /// One sender, one receiver.
     pub fn pair(source: u32, sink: u32) -> Self {
-        Self { sources: vec![source], sinks: vec![sink] }
+        Self { sources: smallvec![source], sinks: smallvec![sink] }
     }
 }
 

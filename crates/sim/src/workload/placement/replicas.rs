@@ -8,6 +8,7 @@ use crate::workload::error::Fault;
 use rand::RngExt as _;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smallvec::smallvec;
 
 /// Each request comes from a client drawn uniformly and concerns a block with `replicas` replicas on other hosts, or several
 /// blocks at once.
@@ -175,8 +176,8 @@ impl PlacementPattern for Replicas {
                         let near = held.iter().copied().find(|h| fabric.rack(*h) == fabric.rack(client));
                         ends.push(Ends::pair(near.unwrap_or(any), client));
                     }
-                    (_, Access::Write) => ends.push(Ends { sources: vec![client], sinks: held.clone() }),
-                    (_, Access::Read) => ends.push(Ends { sources: held.clone(), sinks: vec![client] }),
+                    (_, Access::Write) => ends.push(Ends { sources: smallvec![client], sinks: held.as_slice().into() }),
+                    (_, Access::Read) => ends.push(Ends { sources: held.as_slice().into(), sinks: smallvec![client] }),
                 }
             }
         };

@@ -8,6 +8,7 @@ use anabranch_transport::units::ParseError;
 use anabranch_transport::{Bytes, Duration, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smallvec::smallvec;
 use std::path::Path;
 
 mod connection_matrix;
@@ -114,8 +115,8 @@ impl TraceConfig {
                 size: request.size,
                 supply: None,
                 mode: Mode::Unicast,
-                sources: vec![request.source],
-                sinks: vec![request.sink],
+                sources: smallvec![request.source],
+                sinks: smallvec![request.sink],
                 group,
                 request: number,
                 block: 0,
