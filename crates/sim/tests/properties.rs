@@ -401,7 +401,17 @@ fn mixture(hosts: u32) -> impl Strategy<Value = Vec<Session>> {
                 Mode::OneToMany => (one, others),
                 Mode::ManyToOne => (others, one),
             };
-            Session { start, size: Some(size), supply: None, mode, sources: sources.into(), sinks: sinks.into(), group, request: 0, block: 0 }
+            Session {
+                start,
+                size: Some(size),
+                supply: None,
+                mode,
+                sources: sources.into(),
+                sinks: sinks.into(),
+                group,
+                request: 0,
+                block: 0,
+            }
         },
     );
     prop::collection::vec(session, 1..12)

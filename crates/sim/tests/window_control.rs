@@ -195,7 +195,8 @@ fn each_sender_of_several_has_a_window_of_its_own() {
     let bytes = 120_000_000;
     let mut graph = one_slow();
     graph.links[1].delay = ms(3);
-    let session = Session { mode: Mode::ManyToOne, sources: vec![1, 2, 3].into(), sinks: vec![0].into(), ..unicast(1, 0, bytes) };
+    let session =
+        Session { mode: Mode::ManyToOne, sources: vec![1, 2, 3].into(), sinks: vec![0].into(), ..unicast(1, 0, bytes) };
     let record = complete(setup(graph, drop_tail(100), bbr(), Single, vec![session]));
     let rate = rate(&record, bytes);
     println!("{rate:.1} Mbps from three senders, {} dropped", record.conservation.dropped);

@@ -10,9 +10,9 @@ pub mod stack;
 use crate::fabric::routing::FlowPaths;
 use anabranch_transport::Peer;
 use application::Application;
-use stack::Stack;
 
 pub use crate::engine::arena::EndpointId;
+pub use stack::Hosted;
 
 /// The other end of a connection, as an endpoint sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,14 +63,6 @@ pub enum Feed {
     Relay(EndpointId),
     /// The client that asks for the next block when this one is complete.
     Client,
-}
-
-/// An endpoint in its place.
-pub struct Hosted {
-    /// The protocol state machine.
-    pub stack: Stack,
-    /// Where it is, and how it is wired.
-    pub place: Place,
 }
 
 /// Where an endpoint is, and how it is wired.

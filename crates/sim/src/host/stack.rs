@@ -3,14 +3,19 @@
 //! One line in the registry per protocol; dispatch is static. What a scenario calls a transport (`dctcp`, `newreno` ...)
 //! is a protocol and its settings: [`Transport`](super::protocol::Transport).
 
+use super::Place;
+use crate::engine::prefetch::prefetch;
 use anabranch_transport::{Arrival, Endpoint, Stats, Time, multipath, ndp, scdp, tcp, udp};
 
 macro_rules! protocols {
     ($($(#[doc = $doc:literal])* $name:ident($endpoint:ty, $header:ty) $(by $($part:path),+)?;)+) => {
-        /// An endpoint of any protocol.
-        // Not boxed: what holds a stack is, and one cache miss is enough.
-        #[allow(clippy::large_enum_variant, reason = "all variants are of much the same size")]
+        /// An endpoint of any protocol, before it has a place.
+        #[allow(clippy::large_enum_variant, reason = "it is moved once")]
         pub enum Stack { $($(#[doc = $doc])* $name($endpoint),)+ }
+
+        /// An endpoint of any protocol in its place.
+        // Boxed together: one cache miss is enough. Each takes the memory that its protocol needs.
+        pub enum Hosted { $($(#[doc = $doc])* $name(Box<InPlace<$endpoint>>),)+ }
 
         /// A header of any protocol.
         #[derive(Clone, Copy, Debug)]
@@ -28,35 +33,68 @@ macro_rules! protocols {
         })+
 
         impl Stack {
-            /// Does something with the endpoint: one dispatch for many calls.
-            #[inline]
-            pub fn visit<V: Visit>(&mut self, visit: V) -> V::Output {
-                match self { $(Self::$name(e) => protocols!(@visit visit, e $(by $($part),+)?),)+ }
-            }
-            /// See [`Endpoint::set_available`].
-            pub fn set_available(&mut self, now: Time, bytes: u64) {
-                match self { $(Self::$name(e) => e.set_available(now, bytes),)+ }
-            }
-            /// See [`Endpoint::stats`].
-            pub fn stats(&self) -> Stats {
-                match self { $(Self::$name(e) => e.stats(),)+ }
-            }
             /// See [`Endpoint::subflows`].
             pub fn subflows(&self) -> u8 {
                 match self { $(Self::$name(e) => e.subflows(),)+ }
             }
+        }
+
+        impl Hosted {
+            /// Gives an endpoint its place.
+            pub fn new(stack: Stack, place: Place) -> Self {
+                match stack { $(Stack::$name(endpoint) => Self::$name(Box::new(InPlace { place, endpoint })),)+ }
+            }
+            /// Where it is, and how it is wired.
+            #[inline]
+            pub fn place(&self) -> &Place {
+                match self { $(Self::$name(hosted) => &hosted.place,)+ }
+            }
+            /// The same, to be changed.
+            #[inline]
+            pub fn place_mut(&mut self) -> &mut Place {
+                match self { $(Self::$name(hosted) => &mut hosted.place,)+ }
+            }
+            /// Does something with the endpoint in its place: one dispatch for many calls.
+            #[inline]
+            pub fn visit<V: Visit>(&mut self, visit: V) -> V::Output {
+                match self {
+                    $(Self::$name(hosted) => {
+                        let InPlace { place, endpoint } = &mut **hosted;
+                        protocols!(@visit visit, place, endpoint $(by $($part),+)?)
+                    })+
+                }
+            }
+            /// Asks for its memory.
+            #[inline]
+            pub fn prefetch(&self) {
+                match self { $(Self::$name(hosted) => prefetch(&**hosted),)+ }
+            }
+            /// See [`Endpoint::set_available`].
+            pub fn set_available(&mut self, now: Time, bytes: u64) {
+                match self { $(Self::$name(hosted) => hosted.endpoint.set_available(now, bytes),)+ }
+            }
+            /// See [`Endpoint::stats`].
+            pub fn stats(&self) -> Stats {
+                match self { $(Self::$name(hosted) => hosted.endpoint.stats(),)+ }
+            }
+            /// See [`Endpoint::subflows`].
+            pub fn subflows(&self) -> u8 {
+                match self { $(Self::$name(hosted) => hosted.endpoint.subflows(),)+ }
+            }
             /// See [`Endpoint::congestion_window`].
             pub fn congestion_window(&self) -> Option<u64> {
-                match self { $(Self::$name(e) => e.congestion_window(),)+ }
+                match self { $(Self::$name(hosted) => hosted.endpoint.congestion_window(),)+ }
             }
             /// See [`Endpoint::waiting_for`].
             pub fn waiting_for(&self) -> String {
-                match self { $(Self::$name(e) => e.waiting_for(),)+ }
+                match self { $(Self::$name(hosted) => hosted.endpoint.waiting_for(),)+ }
             }
         }
     };
-    (@visit $visit:ident, $end:ident) => { $visit.visit($end) };
-    (@visit $visit:ident, $end:ident by $($part:path),+) => { match $end { $($part(end) => $visit.visit(end),)+ } };
+    (@visit $visit:ident, $place:ident, $end:ident) => { $visit.visit($place, $end) };
+    (@visit $visit:ident, $place:ident, $end:ident by $($part:path),+) => {
+        match $end { $($part(end) => $visit.visit($place, end),)+ }
+    };
 }
 
 // The registry: one line per protocol, with its header. Where its two ends are types of their own, the dispatch goes down to the end.
@@ -81,12 +119,20 @@ pub trait HostedHeader: Copy {
     fn from_any(header: &Header) -> Option<&Self>;
 }
 
-/// What is done with an endpoint, whichever protocol it is of.
+/// An endpoint of one protocol in its place.
+// The place comes first whatever the protocol is, so that nobody has to ask which it is.
+#[repr(C)]
+pub struct InPlace<E> {
+    place: Place,
+    endpoint: E,
+}
+
+/// What is done with an endpoint in its place, whichever protocol it is of.
 pub trait Visit {
     /// What comes of it.
     type Output;
     /// Does it.
-    fn visit<E: Endpoint<Header: HostedHeader>>(self, endpoint: &mut E) -> Self::Output;
+    fn visit<E: Endpoint<Header: HostedHeader>>(self, place: &mut Place, endpoint: &mut E) -> Self::Output;
 }
 
 /// How a packet arrived, without its header.

@@ -30,7 +30,7 @@ pub(super) struct Hosts {
     random: Vec<Stream>,
     interfaces: Interfaces,
     /// `None`: closed, or being processed right now.
-    endpoints: Vec<Option<Box<Hosted>>>,
+    endpoints: Vec<Option<Hosted>>,
     /// How many of them are open.
     open_endpoints: usize,
     pulls_by_priority: bool,
@@ -41,11 +41,11 @@ pub(super) struct Hosts {
 
 impl Senders for Hosts {
     fn return_address(&mut self, endpoint: EndpointId, from: Peer) -> Option<(Remote, &mut Stream)> {
-        let Some(hosted) = self.endpoints[endpoint as usize].as_deref() else {
+        let Some(hosted) = &self.endpoints[endpoint as usize] else {
             self.undo("a switch sends a header back");
             return None;
         };
-        let sender = hosted.place.remotes.get(from);
+        let sender = hosted.place().remotes.get(from);
         if !self.owns(sender.host) {
             self.undo("a switch sends a header back");
             return None;
@@ -71,7 +71,7 @@ impl Hosts {
     }
 
     pub(super) fn add(&mut self, hosted: Hosted) {
-        self.endpoints.push(Some(Box::new(hosted)));
+        self.endpoints.push(Some(hosted));
         self.open_endpoints += 1;
     }
 
@@ -88,46 +88,46 @@ impl Hosts {
     /// Lets `relay` send on what `receiver`, an endpoint on the same host, receives, as it arrives; so far nothing has.
     pub(super) fn relay(&mut self, receiver: EndpointId, relay: EndpointId, now: Time) {
         if let Some(upstream) = &mut self.endpoints[receiver as usize] {
-            upstream.place.feeds = Some(Feed::Relay(relay));
+            upstream.place_mut().feeds = Some(Feed::Relay(relay));
             if let Some(relay) = &mut self.endpoints[relay as usize] {
-                relay.stack.set_available(now, 0);
+                relay.set_available(now, 0);
             }
         }
     }
 
     fn open(&self, endpoints: Range<EndpointId>) -> impl Iterator<Item = &Hosted> {
-        self.endpoints[endpoints.start as usize..endpoints.end as usize].iter().flatten().map(|hosted| &**hosted)
+        self.endpoints[endpoints.start as usize..endpoints.end as usize].iter().flatten()
     }
 
     /// What the open ones among these endpoints wait for, human-readable.
     pub(super) fn states(&self, endpoints: Range<EndpointId>) -> String {
         let states = self.open(endpoints).map(|hosted| {
-            let side = if hosted.place.receiver.is_some() { "receiver" } else { "sender" };
-            format!("{side} h{} {}", hosted.place.host, hosted.stack.waiting_for())
+            let side = if hosted.place().receiver.is_some() { "receiver" } else { "sender" };
+            format!("{side} h{} {}", hosted.place().host, hosted.waiting_for())
         });
         states.collect::<Vec<_>>().join("; ")
     }
 
     /// Bytes that the open ones among these endpoints have delivered to their applications.
     pub(super) fn delivered(&self, endpoints: Range<EndpointId>) -> u64 {
-        let receivers = self.open(endpoints).filter(|hosted| hosted.place.receiver.is_some());
-        receivers.map(|hosted| hosted.stack.stats().bytes_delivered).sum()
+        let receivers = self.open(endpoints).filter(|hosted| hosted.place().receiver.is_some());
+        receivers.map(|hosted| hosted.stats().bytes_delivered).sum()
     }
 
     /// Data packets received by the open ones among these endpoints that serve a given receiver of their session.
     pub(super) fn received(&self, endpoints: Range<EndpointId>, receiver: u16) -> u64 {
-        let receivers = self.open(endpoints).filter(|hosted| hosted.place.receiver == Some(receiver));
-        receivers.map(|hosted| hosted.stack.stats().data_received).sum()
+        let receivers = self.open(endpoints).filter(|hosted| hosted.place().receiver == Some(receiver));
+        receivers.map(|hosted| hosted.stats().data_received).sum()
     }
 
     /// The congestion window of the first open one among these endpoints that has one, in bytes.
     pub(super) fn congestion_window(&self, endpoints: Range<EndpointId>) -> Option<u64> {
-        self.open(endpoints).find_map(|hosted| hosted.stack.congestion_window())
+        self.open(endpoints).find_map(|hosted| hosted.congestion_window())
     }
 
     /// All endpoints so far; `None`: closed.
     #[inline]
-    pub(super) fn endpoints(&self) -> &[Option<Box<Hosted>>] {
+    pub(super) fn endpoints(&self) -> &[Option<Hosted>] {
         &self.endpoints
     }
 
@@ -151,7 +151,7 @@ impl Hosts {
     #[inline]
     pub(super) fn prefetch_endpoint(&self, endpoint: EndpointId) {
         if let Some(hosted) = &self.endpoints[endpoint as usize] {
-            prefetch(&**hosted);
+            hosted.prefetch();
         }
     }
 
@@ -168,9 +168,9 @@ impl Hosts {
         let hot = *engine.packets.hot(id);
         let header = *engine.packets.header(id);
         if self.interfaces.several
-            && let Some(hosted) = self.endpoints[hot.endpoint as usize].as_deref_mut()
+            && let Some(hosted) = &mut self.endpoints[hot.endpoint as usize]
         {
-            hosted.place.interface = self.interfaces.reached_by(port);
+            hosted.place_mut().interface = self.interfaces.reached_by(port);
         }
         engine.packets.remove(id);
         ledger.packet_delivered(hot.has(flag::TRIMMED));
@@ -213,7 +213,7 @@ impl Hosts {
         act: impl Act,
     ) {
         let Some(hosted) = self.endpoints[id as usize].take() else { return };
-        let Place { interface, feeds, session, .. } = hosted.place;
+        let Place { interface, feeds, session, .. } = *hosted.place();
         let delivered = self.attend(engine, fabric, ledger, id, hosted, act);
         match feeds.zip(delivered) {
             None => {}
@@ -238,8 +238,9 @@ impl Hosts {
                 self.interfaces.pulls[interface as usize].refund(now);
                 continue;
             };
-            hosted.place.pulling = false;
-            let at = hosted.place.interface;
+            let place = hosted.place_mut();
+            place.pulling = false;
+            let at = place.interface;
             self.attend(engine, fabric, ledger, id, hosted, Turn { interface });
             if at != interface {
                 // Its last packet arrived through another interface, and it queues there now.

@@ -77,7 +77,7 @@ impl Prefetcher {
                     2 if hot.is_unicast() => fabric.routes().prefetch(node, hot.destination),
                     3 if to_host => {
                         if let Some(hosted) = &hosts.endpoints()[hot.endpoint as usize] {
-                            prefetch(&**hosted);
+                            hosted.prefetch();
                         }
                     }
                     3 if hot.is_unicast() => {

@@ -254,23 +254,21 @@ impl Opening<'_> {
             remotes: &remotes,
         });
         let interface = self.hosts.interface(host);
-        self.hosts.add(Hosted {
-            stack,
-            place: Place {
-                host,
-                interface,
-                session: self.session,
-                receiver,
-                remotes,
-                feeds: None,
-                failed: false,
-                completed: false,
-                application: None,
-                group,
-                class,
-                paths,
-                pulling: false,
-            },
-        });
+        let place = Place {
+            host,
+            interface,
+            session: self.session,
+            receiver,
+            remotes,
+            feeds: None,
+            failed: false,
+            completed: false,
+            application: None,
+            group,
+            class,
+            paths,
+            pulling: false,
+        };
+        self.hosts.add(Hosted::new(stack, place));
     }
 }

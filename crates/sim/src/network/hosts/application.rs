@@ -11,19 +11,20 @@ impl Hosts {
     /// Gives the sender of a unicast session an application that provides its object gradually.
     pub(in crate::network) fn set_application(&mut self, sender: EndpointId, application: Application, now: Time) {
         if let Some(hosted) = &mut self.endpoints[sender as usize] {
-            hosted.stack.set_available(now, 0);
-            hosted.place.application = Some(Box::new(application));
+            hosted.set_available(now, 0);
+            hosted.place_mut().application = Some(Box::new(application));
         }
     }
 
     /// What the application of a sender has provided by now, if it is more than before.
     pub(super) fn take_written(&mut self, sender: EndpointId, now: Time) -> Option<u64> {
-        self.endpoints[sender as usize].as_mut()?.place.application.as_mut()?.take(now)
+        self.endpoints[sender as usize].as_mut()?.place_mut().application.as_mut()?.take(now)
     }
 
     /// Schedules a sender's wake-up for its application's next chunk, if it has one.
     pub(in crate::network) fn await_chunk(&self, engine: &mut Engine, sender: EndpointId) {
-        let application = self.endpoints[sender as usize].as_ref().and_then(|hosted| hosted.place.application.as_ref());
+        let application =
+            self.endpoints[sender as usize].as_ref().and_then(|hosted| hosted.place().application.as_ref());
         let Some(next) = application.and_then(|application| application.due()) else { return };
         engine.wake(engine.entities.timer(sender), next);
     }

@@ -86,7 +86,6 @@ struct Attending<'a, A> {
     fabric: &'a mut Fabric,
     ledger: &'a mut Ledger,
     id: EndpointId,
-    place: &'a mut Place,
     act: A,
 }
 
@@ -109,8 +108,8 @@ impl<A: Act> Visit for Attending<'_, A> {
     type Output = Wants;
 
     #[inline]
-    fn visit<E: Endpoint<Header: HostedHeader>>(self, endpoint: &mut E) -> Wants {
-        let Self { hosts, engine, fabric, ledger, id, place, act } = self;
+    fn visit<E: Endpoint<Header: HostedHeader>>(self, place: &mut Place, endpoint: &mut E) -> Wants {
+        let Self { hosts, engine, fabric, ledger, id, act } = self;
         let now = engine.now();
         let acted = act.on(endpoint, now);
         let delivered = place.feeds.map(|_| endpoint.stats().bytes_delivered);
@@ -149,18 +148,18 @@ impl Hosts {
         fabric: &mut Fabric,
         ledger: &mut Ledger,
         id: EndpointId,
-        mut hosted: Box<Hosted>,
+        mut hosted: Hosted,
         act: impl Act,
     ) -> Option<u64> {
-        let Hosted { stack, place } = &mut *hosted;
-        let Wants { delivered, open } = stack.visit(Attending { hosts: self, engine, fabric, ledger, id, place, act });
+        let Wants { delivered, open } = hosted.visit(Attending { hosts: self, engine, fabric, ledger, id, act });
         let Some(Open { pull, deadline }) = open else {
             self.close(engine, fabric, ledger, id, &hosted);
             return delivered;
         };
         if let Some(urgency) = pull {
-            hosted.place.pulling = true;
-            self.interfaces.pulls[hosted.place.interface as usize].push(id, urgency);
+            let place = hosted.place_mut();
+            place.pulling = true;
+            self.interfaces.pulls[place.interface as usize].push(id, urgency);
         }
         if let Some(deadline) = deadline {
             engine.wake(engine.entities.timer(id), deadline);

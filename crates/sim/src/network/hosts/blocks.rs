@@ -13,10 +13,10 @@ impl Hosts {
     /// Packets carry `payload` bytes.
     pub(in crate::network) fn await_blocks(&mut self, sender: EndpointId, fragment: u64, payload: u64, now: Time) {
         if let Some(hosted) = &mut self.endpoints[sender as usize] {
-            hosted.stack.set_available(now, whole_packets(fragment, payload));
+            hosted.set_available(now, whole_packets(fragment, payload));
         }
         if let Some(hosted) = &mut self.endpoints[sender as usize + 1] {
-            hosted.place.feeds = Some(Feed::Client);
+            hosted.place_mut().feeds = Some(Feed::Client);
         }
     }
 

@@ -62,7 +62,7 @@ impl Hosts {
         match &place.remotes {
             Remotes::Many(_) => Some(peer),
             Remotes::One(remote) => {
-                self.endpoints[remote.endpoint as usize].as_ref().and_then(|hosted| hosted.place.receiver)
+                self.endpoints[remote.endpoint as usize].as_ref().and_then(|hosted| hosted.place().receiver)
             }
         }
     }
@@ -78,14 +78,14 @@ impl Hosts {
     ) {
         self.open_endpoints -= 1;
         engine.pending.wheel.cancel(engine.entities.timer(id));
-        ledger.keep_stats(hosted.place.session, hosted.place.receiver, hosted.stack.stats());
-        if hosted.place.failed {
-            self.give_up_receivers_of(ledger, id, &hosted.place);
-            let why = ledger.failure(hosted.place.session).unwrap_or("an end has given up").to_owned();
-            self.barriers.stop(hosted.place.session, engine.now(), &why);
+        ledger.keep_stats(hosted.place().session, hosted.place().receiver, hosted.stats());
+        if hosted.place().failed {
+            self.give_up_receivers_of(ledger, id, hosted.place());
+            let why = ledger.failure(hosted.place().session).unwrap_or("an end has given up").to_owned();
+            self.barriers.stop(hosted.place().session, engine.now(), &why);
             self.await_requests(engine);
         }
-        for group in ledger.endpoint_closed(hosted.place.session, engine.now) {
+        for group in ledger.endpoint_closed(hosted.place().session, engine.now) {
             fabric.remove_group(group, engine.ahead_of_switches());
         }
     }
@@ -100,7 +100,7 @@ impl Hosts {
     ) {
         for id in ledger.endpoints_of(session) {
             if let Some(mut hosted) = self.endpoints[id as usize].take() {
-                self.on_event(engine, fabric, ledger, &mut hosted.place, Event::Completed { at: engine.now() });
+                self.on_event(engine, fabric, ledger, hosted.place_mut(), Event::Completed { at: engine.now() });
                 self.close(engine, fabric, ledger, id, &hosted);
             }
         }
@@ -109,7 +109,7 @@ impl Hosts {
     /// The run is over: collects the counters of the endpoints that are still open.
     pub(in crate::network) fn finish(&mut self, ledger: &mut Ledger) {
         for hosted in self.endpoints.iter_mut().filter_map(Option::take) {
-            ledger.keep_stats(hosted.place.session, hosted.place.receiver, hosted.stack.stats());
+            ledger.keep_stats(hosted.place().session, hosted.place().receiver, hosted.stats());
         }
     }
 
@@ -121,14 +121,14 @@ impl Hosts {
         for receiver in place.remotes.all().iter().map(|remote| remote.endpoint) {
             let mut others = ledger.endpoints_of(place.session);
             let serves = |other: &Hosted| {
-                let place = &other.place;
+                let place = other.place();
                 place.receiver.is_none() && place.remotes.all().iter().any(|remote| remote.endpoint == receiver)
             };
-            if others.any(|other| other != id && self.endpoints[other as usize].as_deref().is_some_and(serves)) {
+            if others.any(|other| other != id && self.endpoints[other as usize].as_ref().is_some_and(serves)) {
                 continue;
             }
             if let Some(left) = self.endpoints[receiver as usize].take() {
-                self.lose(ledger, receiver, &left.place);
+                self.lose(ledger, receiver, left.place());
                 self.endpoints[receiver as usize] = Some(left);
             }
         }
@@ -143,7 +143,7 @@ impl Hosts {
         ledger.lost(place.session, receiver);
         let Some(Feed::Relay(relay)) = place.feeds.filter(|&feed| feed != Feed::Relay(id)) else { return };
         if let Some(relay_end) = self.endpoints[relay as usize].take() {
-            self.give_up_receivers_of(ledger, relay, &relay_end.place);
+            self.give_up_receivers_of(ledger, relay, relay_end.place());
             self.endpoints[relay as usize] = Some(relay_end);
         }
     }

@@ -58,7 +58,7 @@ impl Hosts {
 
     /// The host that an endpoint runs on, if it is open.
     pub(in crate::network) fn host_of(&self, endpoint: u32) -> Option<u32> {
-        self.endpoints[endpoint as usize].as_deref().map(|hosted| hosted.place.host)
+        self.endpoints[endpoint as usize].as_ref().map(|hosted| hosted.place().host)
     }
 
     /// The host of an interface.
@@ -73,7 +73,7 @@ impl Hosts {
         }
         for (id, place) in self.endpoints.iter_mut().enumerate() {
             if let Some(hosted) = place.take() {
-                let part = usize::from(part_of[hosted.place.host as usize]);
+                let part = usize::from(part_of[hosted.place().host as usize]);
                 parts[part].endpoints[id] = Some(hosted);
                 parts[part].open_endpoints += 1;
             }

@@ -30,9 +30,9 @@ impl Hosts {
     pub(in crate::network) fn renew_paths(&mut self, fabric: &Fabric, ledger: &Ledger) {
         for id in 0..self.endpoints.len() {
             let Some(mut hosted) = self.endpoints[id].take() else { continue };
-            let mode = ledger.group_of(&ledger.specs()[hosted.place.session as usize]).routing;
-            let (host, subflows) = (hosted.place.host, hosted.stack.subflows());
-            hosted.place.paths = self.paths(fabric, mode, host, &hosted.place.remotes, hosted.place.group, subflows);
+            let mode = ledger.group_of(&ledger.specs()[hosted.place().session as usize]).routing;
+            let (subflows, place) = (hosted.subflows(), hosted.place_mut());
+            place.paths = self.paths(fabric, mode, place.host, &place.remotes, place.group, subflows);
             self.endpoints[id] = Some(hosted);
         }
     }
