@@ -2,7 +2,6 @@
 
 use super::header::Stamp;
 use crate::units::{Duration, Time};
-use smallvec::{SmallVec, smallvec};
 use std::collections::VecDeque;
 
 /// Most packets between the oldest unacknowledged one and the next new one. Bounds the memory of both ends; at 100
@@ -41,7 +40,7 @@ pub(super) struct Window {
     in_flight: u32,
     overdue: u32,
     /// Packet `s` is at `s % slots.len()`; the length is a power of two.
-    slots: SmallVec<[Slot; 1]>,
+    slots: Vec<Slot>,
     /// Packets to be sent again, in order. May hold some that have arrived since.
     lost: VecDeque<u64>,
 }
@@ -50,7 +49,7 @@ impl Window {
     /// For an object of so many packets.
     pub(super) fn new(packets: u64) -> Self {
         let slots = packets.clamp(1, FIRST_SLOTS).next_power_of_two() as usize;
-        Self { base: 0, next: 0, in_flight: 0, overdue: 0, slots: smallvec![EMPTY; slots], lost: VecDeque::new() }
+        Self { base: 0, next: 0, in_flight: 0, overdue: 0, slots: vec![EMPTY; slots], lost: VecDeque::new() }
     }
 
     pub(super) fn base(&self) -> u64 {
@@ -232,7 +231,7 @@ impl Window {
 
     fn grow(&mut self) {
         let old = self.slots.len();
-        let mut bigger = smallvec![EMPTY; old * 2];
+        let mut bigger = vec![EMPTY; old * 2];
         for seq in self.base..self.next {
             bigger[seq as usize & (old * 2 - 1)] = self.slots[seq as usize & (old - 1)];
         }
