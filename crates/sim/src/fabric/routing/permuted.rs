@@ -38,7 +38,7 @@ impl FlowPath for Round {
             shuffle(&mut self.order, random);
         }
         let index = self.order[usize::from(self.next)];
-        self.next = (self.next + 1) % count;
+        self.next = if self.next + 1 == count { 0 } else { self.next + 1 };
         // The middle of the index-th of equal parts, so that rounding never crosses into a neighbour.
         path_fraction(u32::from(index), u32::from(count))
     }

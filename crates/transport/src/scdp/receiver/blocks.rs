@@ -136,8 +136,9 @@ impl Blocks {
 
     /// Releases blocks at the front that are complete and, where they may be fetched again (`checks`), confirmed. Whether none is left.
     pub(super) fn release(&mut self, session: &Session, checks: bool) -> bool {
-        self.live.release(checks);
-        self.live.base() == self.order.end(session.layout.blocks)
+        let end = self.order.end(session.layout.blocks);
+        self.live.release(checks, end);
+        self.live.base() == end
     }
 
     /// Whether the receiver may leave blocks before `first` for later, and take them from there on.

@@ -120,13 +120,19 @@ impl LiveBlocks {
             block.extend(0, k - 1);
         }
         self.need += u64::from(block.need());
+        if self.blocks.capacity() == 0 {
+            // Most objects have one.
+            self.blocks.reserve_exact(1);
+        }
         self.blocks.push_back(block);
     }
 
-    /// Releases blocks at the front that are complete and, where they may be fetched again (`checks`), confirmed.
-    pub(super) fn release(&mut self, checks: bool) {
+    /// Releases blocks at the front that are complete and, where they may be fetched again (`checks`), confirmed. Those before `end` are
+    /// still to come.
+    pub(super) fn release(&mut self, checks: bool, end: u32) {
         while self.blocks.front().is_some_and(|block| block.is_complete() && (block.is_confirmed() || !checks)) {
-            self.spare.extend(self.blocks.pop_front());
+            let more = self.number(self.len()) < end;
+            self.spare.extend(self.blocks.pop_front().filter(|_| more));
             self.base += 1;
         }
     }
@@ -355,9 +361,9 @@ mod tests {
         live.give_up(1, 0);
         (0..2).for_each(|index| live.complete(index));
         live.confirm(0);
-        live.release(true);
+        live.release(true, 4);
         assert_eq!((live.base(), live.len(), live.index_of(5), live.index_of(7)), (6, 2, None, Some(1)));
-        live.release(false);
+        live.release(false, 4);
         assert_eq!((live.base(), live.len(), live.check(2)), (7, 1, vec![0, 0]));
         live.push(10, 2, true);
         assert_eq!((live.number(1), live.at(1).lane(0).requested), (8, 10), "only repair symbols are to come");
