@@ -16,7 +16,7 @@ pub type Concerns = fn(&scenario::Scenario) -> bool;
 
 /// Parts of the model that only some scenarios concern, with a version of their own each, so that a change of one of them
 /// leaves the results of all other scenarios as they are.
-pub const MODEL_PARTS: [(&str, u32, Concerns); 10] = [
+pub const MODEL_PARTS: [(&str, u32, Concerns); 11] = [
     ("many-to-one sessions", 2, scenario::Scenario::has_coded_reads),
     ("hosts with several links", 2, scenario::Scenario::may_be_multi_homed),
     ("CUBIC", 2, scenario::Scenario::has_cubic),
@@ -27,6 +27,7 @@ pub const MODEL_PARTS: [(&str, u32, Concerns); 10] = [
     ("queues of packets of other sizes", 2, scenario::Scenario::has_queues_of_other_packets),
     ("probes of SCDP's senders", 2, scenario::Scenario::has_scdp),
     ("windows that SCDP's receivers find", 2, scenario::Scenario::has_found_windows),
+    ("SCDP's groups", 2, scenario::Scenario::has_groups),
 ];
 
 pub mod capture;

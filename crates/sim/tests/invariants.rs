@@ -10,6 +10,7 @@ use anabranch_sim::measure::RunRecord;
 use anabranch_sim::network::{Ending, Network, Straggler};
 use anabranch_sim::workload::Mode;
 use proptest::prelude::*;
+use proptest::sample::select;
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Mutex;
@@ -118,6 +119,19 @@ proptest! {
                 }
                 prop_assert_eq!(row.sent.data_sent, scene.symbols());
             }
+        }
+    }
+
+    /// Headers of what is trimmed arrive, so that everything that is waited for is on its way: SCDP's clocks are for packets that are lost.
+    #[test]
+    fn nothing_waits_for_a_clock_unless_a_header_was_lost(scene in scenes(), policy in select(vec!["wait", "detach", "drop"])) {
+        let policy = format!("transport.scdp.straggler.policy={policy}");
+        let mut network = Scene { patient: true, ..scene }.network_with("scdp", &[&policy]);
+        complete(&mut network);
+        prop_assert_eq!(network.conservation().dropped, 0);
+        for row in network.sessions() {
+            let receivers = row.receivers.iter().map(|receiver| receiver.stats.timeouts);
+            prop_assert_eq!((row.sent.timeouts, receivers.sum::<u64>()), (0, 0), "{:?}", row);
         }
     }
 

@@ -125,10 +125,20 @@ impl Scenario {
 
     /// Whether a transport with group sessions reads objects from several senders.
     pub(crate) fn has_coded_reads(&self) -> bool {
+        self.has_group_sessions(Mode::ManyToOne)
+    }
+
+    /// Whether a transport with group sessions writes objects to several receivers.
+    pub(crate) fn has_groups(&self) -> bool {
+        self.has_group_sessions(Mode::OneToMany)
+    }
+
+    /// Whether a transport with group sessions has some in this mode.
+    fn has_group_sessions(&self, mode: Mode) -> bool {
         self.workload.iter().any(|workload| {
-            let coded = self.transport.transport(self.transport_of(workload)).has_group_sessions();
-            let mode = |placement: &PlacementConfig| placement.law().mode(workload.mode).ok();
-            coded && workload.placement.as_ref().and_then(mode) == Some(Mode::ManyToOne)
+            let groups = self.transport.transport(self.transport_of(workload)).has_group_sessions();
+            let given = |placement: &PlacementConfig| placement.law().mode(workload.mode).ok();
+            groups && workload.placement.as_ref().and_then(given) == Some(mode)
         })
     }
 

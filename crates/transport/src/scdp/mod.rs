@@ -31,7 +31,8 @@
 //! a pull; the rest of a group continues. A receiver fails when all its senders have been silent for that long.
 //!
 //! *One-to-many.* A symbol of a block is sent when every receiver that still needs the block has asked for it; receivers
-//! that have the block, or everything, no longer count (§IV-D). What happens to a receiver that holds the others back is a
+//! that have the block, or everything, no longer count (§IV-D). A receiver that has completed a block and has no pull to send says so with one that
+//! asks for nothing. What happens to a receiver that holds the others back is a
 //! [`StragglerPolicy`]: wait, detach it from the group, or give it up.
 //!
 //! *Bytes.* Blocks are decoded by a [`BlockDecoder`]. [`RaptorQDecoder`] is the real one, for sessions that carry bytes; the simulator, whose symbols carry

@@ -11,10 +11,11 @@ use crate::units::earliest;
 use crate::{Arrival, Endpoint, Event, FailureReason, Peer, Stats, Time, Transmit};
 
 impl Receiver {
-    fn pull(&self, lane: u32, asked: Asked, retry: bool, done: bool) -> Transmit<Header> {
+    fn pull(&mut self, lane: u32, asked: Asked, retry: bool, done: bool) -> Transmit<Header> {
         let size = self.config.header.0 as u32;
         let Asked { index, upto, fin } = asked;
         let (block, base) = (self.blocks().live.number(index), self.blocks().live.base());
+        self.lane_mut(lane).tell(base);
         Transmit::control(Header::Pull(Pull { block, upto, base, fin, retry, done }), lane as Peer, size)
     }
 
@@ -46,15 +47,33 @@ impl Receiver {
         self.next_pull(now)
     }
 
-    /// The next packet to a sender that does not wait for the host's pull queue: a control message, or a pull repeated after silence.
+    /// The next packet to a sender that does not wait for the host's pull queue: a control message, a pull repeated after silence, or news of
+    /// complete blocks.
     fn next_at_once(&mut self, lane: u32) -> Option<Transmit<Header>> {
         if let Some(message) = self.lane_mut(lane).take_message() {
-            let asked = self.blocks().live.get(0).map_or(0, |b| b.lane(lane).requested);
-            let (done, upto) = if message == Message::Done { (true, 0) } else { (false, asked) };
-            return Some(self.pull(lane, Asked { index: 0, upto, fin: done }, false, done));
+            return Some(self.message(lane, message == Message::Done));
         }
-        let asked = self.requests.retry(lane)?;
-        Some(self.pull(lane, asked, true, false))
+        if let Some(asked) = self.requests.retry(lane) {
+            return Some(self.pull(lane, asked, true, false));
+        }
+        self.owes_news(lane).then(|| self.message(lane, false))
+    }
+
+    /// A pull that asks for nothing more.
+    fn message(&mut self, lane: u32, done: bool) -> Transmit<Header> {
+        let asked = self.blocks().live.get(0).map_or(0, |b| b.lane(lane).requested);
+        self.pull(lane, Asked { index: 0, upto: if done { 0 } else { asked }, fin: done }, false, done)
+    }
+
+    /// Whether the sender of a group has not been told which blocks are complete, and no pull is about to tell it. It sends what others need of a
+    /// block only when all receivers have asked for that, as far as it knows that they still need the block (SCDP §IV-D). This one asks for no more
+    /// of a complete block; so others would wait for it, and perhaps it for them.
+    #[inline]
+    fn owes_news(&self, lane: u32) -> bool {
+        !self.lanes().at(lane as usize).is_told(self.blocks().live.base())
+            && self.session.is_some_and(|session| session.is_of_group())
+            && !self.state.is_over()
+            && self.pulls_wanted() == 0
     }
 
     /// When the session fails if nothing arrives: with several senders, each may be silent for that long.

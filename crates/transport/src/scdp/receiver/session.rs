@@ -1,7 +1,7 @@
 //! What a receiver knows once the first symbol has arrived.
 
 use crate::scdp::config::{ScdpConfig, WindowControl};
-use crate::scdp::header::{Options, Symbol};
+use crate::scdp::header::{Mode, Options, Symbol};
 use crate::scdp::layout::{Layout, place};
 
 /// A session, as its symbols describe it.
@@ -34,6 +34,12 @@ impl Session {
         })
     }
 
+    /// Whether the sender has several receivers, or had when the session began.
+    #[inline]
+    pub(super) fn is_of_group(&self) -> bool {
+        self.options.mode == Mode::OneToMany
+    }
+
     /// Whether a symbol that carries its options belongs to this object, cut in this way. Senders may push different windows, and a
     /// sender that detaches a receiver continues in another mode.
     fn is_of(&self, options: &Options) -> bool {
@@ -62,7 +68,6 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scdp::header::Mode;
 
     /// Three blocks of four symbols of eight bytes, of which the last has three bytes, from two senders.
     const OPTIONS: Options =

@@ -1,6 +1,7 @@
 //! One sender, several receivers.
 
 use super::*;
+use crate::Arrival;
 
 #[test]
 fn equal_receivers_get_each_symbol_once() {
@@ -108,4 +109,86 @@ fn receivers_with_different_losses_need_no_timeout_if_switches_trim() {
         assert_eq!(stats(&p, node).timeouts, 0, "node {node}");
         assert!(completed(&p, node) < PACKET * 750);
     }
+}
+
+/// Two receivers of three blocks of two symbols, all of which are pushed. The first receives the second symbol only when it has asked for all that it
+/// needs, three symbols of the last block, which has lost one. The second receives headers, and may ask for nothing but the first two blocks. `back`: what
+/// becomes of their pulls.
+fn each_waits_for_the_other(mut back: impl FnMut(u64, usize, &Transmit<Header>) -> Fate + 'static) -> Pair<Connection> {
+    let config = config(|c| (c.initial_window, c.block_symbols) = (6, 2));
+    let mut copies = 0;
+    one_to_many(&config, 6 * SYMBOL, 2, move |n, from, t| {
+        copies += usize::from(from == HUB);
+        match copies {
+            _ if from != HUB => back(n, from, t),
+            3 => Fate::Late(PACKET * 30),
+            2 | 4 | 6 | 8 | 9 | 10 | 12 => Fate::Trim,
+            _ => Fate::Deliver,
+        }
+    })
+}
+
+#[test]
+fn a_receiver_that_asks_for_nothing_more_says_which_blocks_it_has() {
+    let mut p = each_waits_for_the_other(deliver);
+    finish(&mut p);
+    assert_eq!([0, 1, 2].map(|node| stats(&p, node).timeouts), [0; 3]);
+    let (asking, repeated, _) = pulls(&p, 1);
+    assert_eq!((asking, repeated), (3 + 1, 0), "for three symbols, and one that asks for nothing");
+    assert!(completed(&p, 2) < Duration::from_ms(1));
+}
+
+#[test]
+fn if_that_is_lost_a_repeated_pull_says_so() {
+    let is_news =
+        |t: &Transmit<Header>| matches!(t.header, Header::Pull(p) if (p.block, p.base, p.retry) == (2, 2, false));
+    let mut p = each_waits_for_the_other(once(Fate::Drop, is_news));
+    finish(&mut p);
+    assert!(pulls(&p, 1).1 > 0 && completed(&p, 2) < Duration::from_ms(4));
+}
+
+#[test]
+fn who_is_sent_symbols_of_its_own_says_so_with_its_pulls() {
+    let config = config(|c| (c.initial_window, c.initial_window_many_to_one, c.block_symbols) = (24, 12, 2));
+    let mut single = unicast(&config, 100 * SYMBOL, deliver);
+    finish(&mut single);
+    assert_eq!(pulls(&single, 1), (100 - 24, 0, 1));
+    let mut several = many_to_one(&config, 100 * SYMBOL, 2, deliver);
+    finish(&mut several);
+    assert_eq!(pulls(&several, HUB), (100 - 24, 0, 2));
+}
+
+/// Counts symbols that carry bytes.
+#[derive(Debug)]
+struct Counting;
+
+impl BlockDecoder for Counting {
+    fn symbol_bytes(&self) -> Option<usize> {
+        Some(SYMBOL as usize)
+    }
+    fn try_decode(&mut self, now: Time, _: Collected) -> Decode {
+        Decode::Decoded { at: now }
+    }
+}
+
+/// Without time passing: a group whose first receiver has an application that takes no block, and whose second gets the header of a symbol of the second
+/// block, the last that the first begins.
+#[test]
+fn whose_application_takes_no_blocks_holds_nobody_back_in_those_that_it_has() {
+    let config = config(|c| c.block_symbols = 12);
+    let mut sender = Sender::one_to_many(&config, Some(36 * SYMBOL), 2);
+    let receiver = |seed| Receiver::new(&config, 1, seed).with_decoder(Box::new(Counting));
+    let mut receivers = [receiver(1).with_untaken_limit(1), receiver(2)];
+    let arrival = |header, from, trimmed| Arrival { header, from, trimmed, ce: false, returned: false };
+    while let Some(sent) = sender.poll_transmit(Time(1)) {
+        for (peer, receiver) in (0..).zip(&mut receivers) {
+            let trimmed = peer == 1 && is_symbol(&sent, 1, 5);
+            let payload = vec![0; if trimmed { 0 } else { SYMBOL as usize }];
+            receiver.handle_payload(Time(1), &arrival(sent.header, 0, trimmed), &payload);
+            while let Some(pull) = receiver.poll_transmit(Time(1)).or_else(|| receiver.poll_pull(Time(1))) {
+                sender.handle_packet(Time(1), &arrival(pull.header, peer, false));
+            }
+        }
+    }
+    assert_eq!(receivers.map(|receiver| receiver.complete_blocks()), [2, 2]);
 }

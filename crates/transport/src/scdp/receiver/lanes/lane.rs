@@ -29,6 +29,8 @@ pub(in crate::scdp::receiver) struct Lane {
     /// When pulls to it may leave, where this receiver paces them.
     pull_pace: Option<Box<PullPace>>,
     message_due: Option<Message>,
+    /// The last pull to it says that all blocks before this one are complete.
+    told: u32,
     /// Blocks that were requested from it alone and did not arrive in time.
     withheld: u32,
     /// None of its symbols are accepted.
@@ -68,6 +70,18 @@ impl Lane {
 
     pub(in crate::scdp::receiver) fn take_message(&mut self) -> Option<Message> {
         self.message_due.take()
+    }
+
+    /// A pull leaves, which says that all blocks before `base` are complete.
+    #[inline]
+    pub(in crate::scdp::receiver) fn tell(&mut self, base: u32) {
+        self.told = base;
+    }
+
+    /// Whether the last pull says that all blocks before `base` are complete, and no others.
+    #[inline]
+    pub(in crate::scdp::receiver) fn is_told(&self, base: u32) -> bool {
+        self.told == base
     }
 
     pub(in crate::scdp::receiver) fn is_excluded(&self) -> bool {
