@@ -39,7 +39,7 @@ pub struct Receiver {
     asking: Asking,
     timer: PullTimer,
     /// ACKs and NACKs that have not left.
-    replies: Outbox<Header>,
+    replies: Outbox<Header, 1>,
     payload: u64,
     header: u32,
     thresholds: Vec<Bytes>,

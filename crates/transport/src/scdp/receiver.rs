@@ -6,8 +6,8 @@
 use super::block::Decode;
 use super::config::ScdpConfig;
 use super::header::{Header, Options, Symbol};
+use crate::outbox::Outbox;
 use crate::{Arrival, Event, FailureReason, Stats, Time};
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 mod application;
@@ -44,7 +44,7 @@ pub struct Receiver {
     checks: Checks,
     /// When the application began to wait for the first symbol, if it said so.
     started_at: Option<Time>,
-    events: VecDeque<Event>,
+    events: Outbox<Event, 4>,
     stats: Stats,
     config: Arc<ScdpConfig>,
 }
@@ -60,7 +60,7 @@ impl Receiver {
             decoding: Decoding::default(),
             checks: Checks::none(senders),
             started_at: None,
-            events: VecDeque::new(),
+            events: Outbox::default(),
             stats: Stats::default(),
             config,
         }
@@ -83,7 +83,7 @@ impl Receiver {
 
     fn fail(&mut self, reason: FailureReason) {
         self.state = State::Failed;
-        self.events.push_back(Event::Failed(reason));
+        self.events.push(Event::Failed(reason));
     }
 
     /// A packet arrived, with these bytes of a symbol: T, or fewer for the object's last source symbol, whose padding need not
@@ -113,7 +113,7 @@ impl Receiver {
         let session = Session::new(options, &self.config).filter(is_possible)?;
         self.session = Some(session);
         self.requests.establish(now, &session);
-        self.events.push_back(Event::Connected);
+        self.events.push(Event::Connected);
         if !self.decoding.takes_symbols_of(&session) {
             self.fail(FailureReason::SymbolSize);
             return None;
@@ -197,7 +197,7 @@ impl Receiver {
         self.stats.overhead_symbols += u64::from(block.received() - block.source_symbols());
         self.requests.complete(index);
         if self.decoding.complete(number) {
-            self.events.push_back(Event::BlockReady(number));
+            self.events.push(Event::BlockReady(number));
         }
         self.advance(now, session);
     }
@@ -210,7 +210,7 @@ impl Receiver {
             let at = now.max(self.decoding.available());
             self.state = State::Completed(Some(at + self.config.linger));
             self.requests.lanes_mut().owe_done();
-            self.events.push_back(Event::Completed { at });
+            self.events.push(Event::Completed { at });
         }
     }
 

@@ -6,13 +6,13 @@
 use super::config::{MAX_BLOCK_SYMBOLS, ScdpConfig};
 use super::header::{Header, Mode, Options, Pull};
 use super::layout::{LIVE_BLOCKS, Layout};
+use crate::outbox::Outbox;
 use crate::{Arrival, Event, FailureReason, Peer, Stats, Time};
 use apart::Apart;
 use member::{LatePull, Member};
 use members::Members;
 use numbering::Numbering;
 use packets::Packets;
-use std::collections::VecDeque;
 use std::sync::Arc;
 use stream::Stream;
 use surplus::Limits;
@@ -60,7 +60,7 @@ pub struct Sender {
     departure: Time,
     /// When a symbol for the whole group last left the host.
     sent_at: Time,
-    events: VecDeque<Event>,
+    events: Outbox<Event, 4>,
     stats: Stats,
     config: Arc<ScdpConfig>,
 }
@@ -127,7 +127,7 @@ impl Sender {
         let count = usize::from(receivers);
         Self {
             state: State::New,
-            members: Members::new(&member, receivers, config.straggler.quorum(count)),
+            members: Members::new(member, receivers, config.straggler.quorum(count)),
             limits: Limits::new(&config, window, count),
             stream,
             packets: Packets::new(&config, options, &layout),
@@ -135,7 +135,7 @@ impl Sender {
             apart: None,
             departure: Time::ZERO,
             sent_at: Time::ZERO,
-            events: VecDeque::new(),
+            events: Outbox::default(),
             stats: Stats::default(),
             config,
         }
@@ -156,7 +156,7 @@ impl Sender {
         }
         if pull.done {
             self.members.complete(from);
-            self.events.push_back(Event::PeerCompleted(from));
+            self.events.push(Event::PeerCompleted(from));
             self.close_if_done();
             return self.release();
         }
@@ -272,7 +272,7 @@ impl Sender {
         if self.apart.as_ref().is_none_or(|apart| !apart.is_busy()) {
             self.state = State::Closed;
             let failed = Event::Failed(FailureReason::TimedOut);
-            self.events.push_back(if self.members.has_completed() { Event::Closed } else { failed });
+            self.events.push(if self.members.has_completed() { Event::Closed } else { failed });
         }
     }
 
@@ -301,14 +301,14 @@ impl Sender {
             Finding::Detach(peer) => {
                 let event = Event::PeerDetached(peer);
                 if self.members.get(peer).is_some_and(Member::counts) && !self.events.contains(&event) {
-                    self.events.push_back(event);
+                    self.events.push(event);
                 }
             }
             Finding::GoOnWithout(peer) => self.go_on_without(peer),
             Finding::GiveUpRest(now) => {
                 for peer in self.members.leave_rest() {
                     self.apart().give_up(peer);
-                    self.events.push_back(Event::PeerDropped(peer));
+                    self.events.push(Event::PeerDropped(peer));
                 }
                 let until = now + self.config.linger;
                 self.apart().tell_until(until);

@@ -204,7 +204,7 @@ impl Receiver {
         self.checks.on_withheld(now);
         if self.lanes().another(sole as Peer).is_some_and(|other| u32::from(other) != sole) {
             if first_time {
-                self.events.push_back(Event::PeerWithholds(sole as Peer));
+                self.events.push(Event::PeerWithholds(sole as Peer));
             }
             // The same may hold for all blocks requested from it.
             self.pass_on_blocks_of(now, sole as Peer);

@@ -116,7 +116,7 @@ impl Endpoint for Receiver {
         }
         if self.state.is_completed() {
             if self.state.close(now) {
-                self.events.push_back(Event::Closed);
+                self.events.push(Event::Closed);
             }
             return;
         }
@@ -154,7 +154,7 @@ impl Endpoint for Receiver {
     }
 
     fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        self.events.pop()
     }
 
     #[inline]

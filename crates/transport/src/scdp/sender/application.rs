@@ -107,7 +107,7 @@ impl Sender {
     /// The others of a group go on without a receiver that has not come yet, until it comes. No effect on one that has everything or has left.
     pub fn go_on_without(&mut self, receiver: Peer) {
         if self.members.go_on_without(receiver) {
-            self.events.push_back(Event::PeerAbsent(receiver));
+            self.events.push(Event::PeerAbsent(receiver));
             self.release();
         }
     }

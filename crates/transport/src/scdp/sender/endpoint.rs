@@ -132,7 +132,7 @@ impl Endpoint for Sender {
         {
             self.on_finding(finding);
         }
-        let event = self.events.pop_front()?;
+        let event = self.events.pop()?;
         if let Event::PeerDetached(peer) = event {
             self.detach(peer);
         }

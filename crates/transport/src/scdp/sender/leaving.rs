@@ -6,8 +6,8 @@ use super::members::Members;
 use super::stream::Stream;
 use super::surplus::Surplus;
 use super::{Mode, Sender};
+use crate::outbox::Outbox;
 use crate::{Event, Peer, Stats, Time};
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 impl Sender {
@@ -20,7 +20,7 @@ impl Sender {
         self.members.leave(peer);
         if self.packets.options().mode == Mode::OneToMany {
             self.apart().lose(peer);
-            self.events.push_back(Event::PeerDropped(peer));
+            self.events.push(Event::PeerDropped(peer));
         }
         self.close_if_done();
         self.release();
@@ -34,10 +34,10 @@ impl Sender {
             match fate {
                 Fate::Completed => {
                     self.members.on_completed_apart();
-                    self.events.push_back(Event::PeerCompleted(peer));
+                    self.events.push(Event::PeerCompleted(peer));
                 }
                 Fate::Failed(surplus) => {
-                    self.events.push_back(Event::PeerDropped(peer));
+                    self.events.push(Event::PeerDropped(peer));
                     if let Some(member) = self.members.get_mut(peer) {
                         member.surplus = surplus;
                     }
@@ -52,23 +52,24 @@ impl Sender {
         let Some(member) = self.members.get_mut(peer).filter(|member| member.counts()) else { return };
         let own = member.alone();
         member.forget_joining();
-        let mut alone = self.alone(&own, self.stream.continued(own.base()));
+        let (base, end) = (own.base(), own.end());
+        let mut alone = self.alone(own, self.stream.continued(base));
         alone.release();
         // It may have asked for more of a later block than the others have.
-        (own.base()..own.end()).for_each(|block| alone.advance(block, false));
+        (base..end).for_each(|block| alone.advance(block, false));
         self.leave(peer, alone);
     }
 
     /// A receiver leaves the group and is sent blocks from `base` on, of which nothing was sent to it alone.
     pub(super) fn fork(&mut self, peer: Peer, base: u32) {
         let Some(member) = self.members.get(peer) else { return };
-        let alone = self.alone(&member.alone_from(base), Stream::from(base, self.stream.numbering));
+        let alone = self.alone(member.alone_from(base), Stream::from(base, self.stream.numbering));
         self.leave(peer, alone);
-        self.events.push_back(Event::PeerDetached(peer));
+        self.events.push(Event::PeerDetached(peer));
     }
 
     /// A sender for one receiver.
-    fn alone(&self, member: &Member, stream: Stream) -> Self {
+    fn alone(&self, member: Member, stream: Stream) -> Self {
         Self {
             state: self.state,
             members: Members::new(member, 1, None),
@@ -79,7 +80,7 @@ impl Sender {
             apart: None,
             departure: self.departure,
             sent_at: self.sent_at,
-            events: VecDeque::new(),
+            events: Outbox::default(),
             stats: Stats::default(),
             config: Arc::clone(&self.config),
         }

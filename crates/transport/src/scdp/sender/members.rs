@@ -27,9 +27,9 @@ pub(super) struct Members {
 
 impl Members {
     /// `receivers` receivers, of which `quorum` set the pace, if not all.
-    pub(super) fn new(first: &Member, receivers: u16, quorum: Option<usize>) -> Self {
+    pub(super) fn new(first: Member, receivers: u16, quorum: Option<usize>) -> Self {
         Self {
-            all: vec![first.clone(); usize::from(receivers)],
+            all: vec![first; usize::from(receivers)],
             not_done: u32::from(receivers),
             completed: 0,
             quorum: quorum.map(Quorum::of),
@@ -211,7 +211,7 @@ mod tests {
 
     /// Receivers that have asked for so many symbols of the first block, of ten.
     fn members(asked: &[u32]) -> Members {
-        let mut members = Members::new(&Member::default(), asked.len() as u16, None);
+        let mut members = Members::new(Member::default(), asked.len() as u16, None);
         members.all.iter_mut().zip(asked).for_each(|(member, &upto)| member.ask(0, upto));
         members
     }

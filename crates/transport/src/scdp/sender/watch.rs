@@ -247,7 +247,7 @@ mod tests {
             if comes {
                 late.on_member(1, Some(Duration::from_ms(1)));
             }
-            let mut members = Members::new(&Member::default(), 3, None);
+            let mut members = Members::new(Member::default(), 3, None);
             for peer in [0, 2] {
                 members.get_mut(peer).expect("three").ask(0, 24);
             }
