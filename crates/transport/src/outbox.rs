@@ -38,7 +38,11 @@ impl<T, const FEW: usize> Outbox<T, FEW> {
     /// Takes the oldest.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<T> {
-        if self.first.is_empty() { self.others.pop_front() } else { Some(self.first.remove(0)) }
+        match self.first.len() {
+            0 => self.others.pop_front(),
+            1 => self.first.pop(),
+            _ => Some(self.first.remove(0)),
+        }
     }
 }
 

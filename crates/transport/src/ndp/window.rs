@@ -2,6 +2,7 @@
 
 use super::header::Stamp;
 use crate::units::{Duration, Time};
+use smallvec::{SmallVec, smallvec};
 use std::collections::VecDeque;
 
 /// Most packets between the oldest unacknowledged one and the next new one. Bounds the memory of both ends; at 100
@@ -22,14 +23,6 @@ enum State {
     Acknowledged,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Slot {
-    sent_at: Time,
-    state: State,
-}
-
-const EMPTY: Slot = Slot { sent_at: Time::ZERO, state: State::Acknowledged };
-
 /// Sequence numbers `base .. next`, each with what became of it.
 #[derive(Clone, Debug)]
 pub(super) struct Window {
@@ -39,8 +32,10 @@ pub(super) struct Window {
     next: u64,
     in_flight: u32,
     overdue: u32,
-    /// Packet `s` is at `s % slots.len()`; the length is a power of two.
-    slots: Vec<Slot>,
+    /// Packet `s` is at `s % states.len()`; the length is a power of two.
+    states: SmallVec<[State; FIRST_SLOTS as usize]>,
+    /// When each of them left, at the same places. Apart, because replies do not need it: those of a window lie in few cache lines.
+    sent_at: Vec<Time>,
     /// Packets to be sent again, in order. May hold some that have arrived since.
     lost: VecDeque<u64>,
 }
@@ -49,7 +44,15 @@ impl Window {
     /// For an object of so many packets.
     pub(super) fn new(packets: u64) -> Self {
         let slots = packets.clamp(1, FIRST_SLOTS).next_power_of_two() as usize;
-        Self { base: 0, next: 0, in_flight: 0, overdue: 0, slots: vec![EMPTY; slots], lost: VecDeque::new() }
+        Self {
+            base: 0,
+            next: 0,
+            in_flight: 0,
+            overdue: 0,
+            states: smallvec![State::Acknowledged; slots],
+            sent_at: vec![Time::ZERO; slots],
+            lost: VecDeque::new(),
+        }
     }
 
     pub(super) fn base(&self) -> u64 {
@@ -82,13 +85,13 @@ impl Window {
 
     /// A new packet leaves at `departure`; returns its number. The caller has asked [`Self::has_room`].
     pub(super) fn send_new(&mut self, departure: Time) -> u64 {
-        if self.next - self.base == self.slots.len() as u64 {
+        if self.next - self.base == self.states.len() as u64 {
             self.grow();
         }
         let seq = self.next;
         self.next += 1;
         self.in_flight += 1;
-        *self.slot(seq) = Slot { sent_at: departure, state: State::InFlight };
+        self.leaves(seq, departure);
         seq
     }
 
@@ -114,12 +117,12 @@ impl Window {
         if !self.holds(seq) {
             return false;
         }
-        match self.slot(seq).state {
+        match *self.state(seq) {
             State::Lost => {}
             State::Overdue => self.overdue -= 1,
             State::InFlight | State::Acknowledged => return false,
         }
-        *self.slot(seq) = Slot { sent_at: departure, state: State::InFlight };
+        self.leaves(seq, departure);
         self.in_flight += 1;
         true
     }
@@ -130,15 +133,15 @@ impl Window {
         if !self.holds(seq) {
             return false;
         }
-        match self.slot(seq).state {
+        match *self.state(seq) {
             State::InFlight => {
-                self.slot(seq).state = State::Lost;
+                *self.state(seq) = State::Lost;
                 self.in_flight -= 1;
                 self.lost.push_back(seq);
                 true
             }
             State::Overdue => {
-                self.slot(seq).state = State::Lost;
+                *self.state(seq) = State::Lost;
                 self.overdue -= 1;
                 self.revive();
                 false
@@ -153,13 +156,13 @@ impl Window {
         if !self.holds(seq) {
             return;
         }
-        let was = std::mem::replace(&mut self.slot(seq).state, State::Acknowledged);
+        let was = std::mem::replace(self.state(seq), State::Acknowledged);
         self.in_flight -= u32::from(was == State::InFlight);
         if was == State::Overdue {
             self.overdue -= 1;
             self.revive();
         }
-        while self.base < self.next && self.slot(self.base).state == State::Acknowledged {
+        while self.base < self.next && *self.state(self.base) == State::Acknowledged {
             self.base += 1;
         }
     }
@@ -176,9 +179,8 @@ impl Window {
     pub(super) fn expire(&mut self, now: Time, age: Duration) -> u32 {
         let before = self.overdue;
         for seq in self.base..self.next {
-            let slot = self.slot(seq);
-            if slot.state == State::InFlight && now.since(slot.sent_at) >= age {
-                slot.state = State::Overdue;
+            if *self.state(seq) == State::InFlight && now.since(self.sent_at(seq)) >= age {
+                *self.state(seq) = State::Overdue;
                 self.in_flight -= 1;
                 self.overdue += 1;
                 self.lost.push_back(seq);
@@ -194,9 +196,7 @@ impl Window {
 
     /// Whether packet `seq` has left again since it left at `sent`.
     pub(super) fn sent_again_since(&mut self, seq: u64, sent: Stamp) -> bool {
-        self.holds(seq)
-            && self.slot(seq).state == State::InFlight
-            && sent.elapsed(self.slot(seq).sent_at) > Duration::ZERO
+        self.holds(seq) && *self.state(seq) == State::InFlight && sent.elapsed(self.sent_at(seq)) > Duration::ZERO
     }
 
     /// Overdue packets are in flight after all, since when they left.
@@ -205,9 +205,8 @@ impl Window {
             return;
         }
         for seq in self.base..self.next {
-            let slot = self.slot(seq);
-            if slot.state == State::Overdue {
-                slot.state = State::InFlight;
+            if *self.state(seq) == State::Overdue {
+                *self.state(seq) = State::InFlight;
                 self.in_flight += 1;
                 self.overdue -= 1;
             }
@@ -216,26 +215,44 @@ impl Window {
 
     /// When the packet left that has been in flight longest. Linear in the span, so for use in timers only.
     pub(super) fn oldest(&self) -> Option<Time> {
-        let slots = (self.base..self.next).map(|seq| &self.slots[seq as usize & (self.slots.len() - 1)]);
-        slots.filter(|slot| slot.state == State::InFlight).map(|slot| slot.sent_at).min()
+        let in_flight = |&seq: &u64| self.states[self.place(seq)] == State::InFlight;
+        (self.base..self.next).filter(in_flight).map(|seq| self.sent_at(seq)).min()
     }
 
     fn holds(&self, seq: u64) -> bool {
         (self.base..self.next).contains(&seq)
     }
 
-    fn slot(&mut self, seq: u64) -> &mut Slot {
-        let mask = self.slots.len() - 1;
-        &mut self.slots[seq as usize & mask]
+    #[inline]
+    fn place(&self, seq: u64) -> usize {
+        seq as usize & (self.states.len() - 1)
+    }
+
+    #[inline]
+    fn state(&mut self, seq: u64) -> &mut State {
+        let place = self.place(seq);
+        &mut self.states[place]
+    }
+
+    fn sent_at(&self, seq: u64) -> Time {
+        self.sent_at[self.place(seq)]
+    }
+
+    #[inline]
+    fn leaves(&mut self, seq: u64, departure: Time) {
+        let place = self.place(seq);
+        self.states[place] = State::InFlight;
+        self.sent_at[place] = departure;
     }
 
     fn grow(&mut self) {
-        let old = self.slots.len();
-        let mut bigger = vec![EMPTY; old * 2];
+        let old = self.states.len();
+        let (mut states, mut sent_at) = (smallvec![State::Acknowledged; old * 2], vec![Time::ZERO; old * 2]);
         for seq in self.base..self.next {
-            bigger[seq as usize & (old * 2 - 1)] = self.slots[seq as usize & (old - 1)];
+            let (from, to) = (seq as usize & (old - 1), seq as usize & (old * 2 - 1));
+            (states[to], sent_at[to]) = (self.states[from], self.sent_at[from]);
         }
-        self.slots = bigger;
+        (self.states, self.sent_at) = (states, sent_at);
     }
 }
 
@@ -261,7 +278,7 @@ mod tests {
             let seq = w.send_new(Time(0));
             w.acknowledge(seq);
         }
-        assert_eq!(w.slots.len() as u64, MAX_SPAN);
+        assert_eq!(w.states.len() as u64, MAX_SPAN);
     }
 
     #[test]
