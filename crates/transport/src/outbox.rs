@@ -57,12 +57,11 @@ mod tests {
         fn the_oldest_comes_first(steps in prop::collection::vec(prop::option::of(any::<u8>()), 0..60)) {
             let (mut outbox, mut queue) = (Outbox::<_, 3>::default(), VecDeque::new());
             for step in steps {
-                match step {
-                    Some(item) => {
-                        outbox.push(item);
-                        queue.push_back(item);
-                    }
-                    None => prop_assert_eq!(outbox.pop(), queue.pop_front()),
+                if let Some(item) = step {
+                    outbox.push(item);
+                    queue.push_back(item);
+                } else {
+                    prop_assert_eq!(outbox.pop(), queue.pop_front());
                 }
                 prop_assert!((0..=u8::MAX).all(|item| outbox.contains(&item) == queue.contains(&item)));
             }

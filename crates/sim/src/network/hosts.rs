@@ -122,7 +122,7 @@ impl Hosts {
 
     /// The congestion window of the first open one among these endpoints that has one, in bytes.
     pub(super) fn congestion_window(&self, endpoints: Range<EndpointId>) -> Option<u64> {
-        self.open(endpoints).find_map(|hosted| hosted.congestion_window())
+        self.open(endpoints).find_map(Hosted::congestion_window)
     }
 
     /// All endpoints so far; `None`: closed.
