@@ -52,7 +52,7 @@ LAYERS = {
         units
         config
         demotion endpoint rank
-        back_off pacer pull retries round_trip
+        back_off outbox pacer pull retries round_trip
         testing
         ndp scdp tcp udp
         multipath

@@ -10,7 +10,7 @@ use anabranch_transport::{Arrival, Endpoint, Stats, Time, multipath, ndp, scdp, 
 macro_rules! protocols {
     ($($(#[doc = $doc:literal])* $name:ident($endpoint:ty, $header:ty) $(by $($part:path),+)?;)+) => {
         /// An endpoint of any protocol, before it has a place.
-        #[allow(clippy::large_enum_variant, reason = "it is moved once")]
+        #[allow(clippy::large_enum_variant, reason = "it lives briefly")]
         pub enum Stack { $($(#[doc = $doc])* $name($endpoint),)+ }
 
         /// An endpoint of any protocol in its place.
@@ -64,7 +64,7 @@ macro_rules! protocols {
                     })+
                 }
             }
-            /// Asks for its memory.
+            /// Prefetches it, with its place.
             #[inline]
             pub fn prefetch(&self) {
                 match self { $(Self::$name(hosted) => prefetch(&**hosted),)+ }
@@ -120,7 +120,7 @@ pub trait HostedHeader: Copy {
 }
 
 /// An endpoint of one protocol in its place.
-// The place comes first whatever the protocol is, so that nobody has to ask which it is.
+// The place comes first whatever the protocol is, so that `place` needs no dispatch.
 #[repr(C)]
 pub struct InPlace<E> {
     place: Place,

@@ -276,7 +276,7 @@ fn leading_digit(path: u32, n: u32) -> (u32, u32) {
 #[inline]
 pub fn path_fraction(i: u32, of: u32) -> u32 {
     if of.is_power_of_two() {
-        // As nearly always: divisions are slow, and each packet of a flow that sprays needs one.
+        // As nearly always: divisions are slow, and each sprayed packet needs this fraction.
         return (2 * i + 1) << (31 - of.trailing_zeros());
     }
     (((2 * u64::from(i) + 1) << 31) / u64::from(of)) as u32

@@ -65,9 +65,9 @@ impl Receiver {
         self.pull(lane, Asked { index: 0, upto: if done { 0 } else { asked }, fin: done }, false, done)
     }
 
-    /// Whether the sender of a group has not been told which blocks are complete, and no pull is about to tell it. It sends what others need of a
-    /// block only when all receivers have asked for that, as far as it knows that they still need the block (SCDP §IV-D). This one asks for no more
-    /// of a complete block; so others would wait for it, and perhaps it for them.
+    /// Whether the sender of a group has not been told which blocks are complete, and no pull that asks for more can tell it now. It
+    /// sends what others need of a block only when all receivers have asked for that, as far as it knows that they still need the block
+    /// (SCDP §IV-D). This one asks for no more of a complete block; so others would wait for it, and perhaps it for them.
     #[inline]
     fn owes_news(&self, lane: u32) -> bool {
         !self.lanes().at(lane as usize).is_told(self.blocks().live.base())

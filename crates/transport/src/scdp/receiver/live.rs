@@ -121,7 +121,7 @@ impl LiveBlocks {
         }
         self.need += u64::from(block.need());
         if self.blocks.capacity() == 0 {
-            // Most objects have one.
+            // Most objects have one block.
             self.blocks.reserve_exact(1);
         }
         self.blocks.push_back(block);

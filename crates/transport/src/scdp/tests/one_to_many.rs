@@ -148,7 +148,7 @@ fn if_that_is_lost_a_repeated_pull_says_so() {
 }
 
 #[test]
-fn who_is_sent_symbols_of_its_own_says_so_with_its_pulls() {
+fn who_is_no_group_sends_only_pulls_that_ask_for_symbols() {
     let config = config(|c| (c.initial_window, c.initial_window_many_to_one, c.block_symbols) = (24, 12, 2));
     let mut single = unicast(&config, 100 * SYMBOL, deliver);
     finish(&mut single);

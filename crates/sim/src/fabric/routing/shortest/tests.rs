@@ -110,6 +110,11 @@ fn select_consumes_only_where_there_is_a_choice() {
     let mut last = u32::MAX;
     assert_eq!(select(&[1, 2, 3], &mut last), 3);
     assert_eq!((path_fraction(0, 1), path_fraction(3, 4)), (1 << 31, 0xe000_0000));
+    for of in 1..=64_u64 {
+        for i in 0..of {
+            assert_eq!(u64::from(path_fraction(i as u32, of as u32)), ((2 * i + 1) << 31) / of, "path {i} of {of}");
+        }
+    }
 }
 
 #[test]
