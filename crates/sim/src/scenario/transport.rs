@@ -164,13 +164,16 @@ fn fault(table: &str, error: ConfigError) -> Fault {
 }
 
 impl TransportConfig {
-    /// Packets of TCP's that are too small for what several connections have to say in them, where one of these names is used.
-    pub(super) fn check_room(&self, used: impl Iterator<Item = TransportName>) -> Option<Fault> {
-        let mut multipath = used.filter_map(|name| match name.protocol(self) {
-            Protocol::Multipath(config) => Some(config),
+    /// What one of these names, where it is used, cannot make of TCP's parameters: packets that are too small for what several
+    /// connections have to say in them, rules that its window does not have.
+    pub(super) fn check_tcp(&self, used: impl Iterator<Item = TransportName>) -> Option<Fault> {
+        let is_good = self.tcp.validate().is_ok();
+        let mut errors = used.filter_map(|name| match name.protocol(self) {
+            Protocol::Multipath(config) => config.validate().err(),
+            Protocol::Tcp(config) if is_good => config.validate().err(),
             _ => None,
         });
-        multipath.find_map(|config| config.validate().err()).map(|error| fault("tcp", error))
+        errors.next().map(|error| fault("tcp", error))
     }
 
     /// Keys that nothing reads, as the others are.

@@ -46,3 +46,24 @@ def steps(source: Source, *, rows: str, last: Sequence[float]) -> pl.DataFrame:
     both = both.filter(pl.col("time_ns").max().over("policy") >= begin).with_columns(inside.alias("time_ns"))
     # A picosecond apart, so that a time has one value.
     return both.with_columns(pl.col("time_ns") + 1e-3 * pl.col("begins")).sort("policy", "time_ns")
+
+
+def sampled(source: Source, *, rows: str) -> pl.DataFrame:
+    """Samples of a metric with those that have no row, as the results leave out zeros.
+
+    Parameters
+    ----------
+    source, rows
+        Samples of one port: ``run``, ``time_ns`` and ``value``, at multiples of an interval.
+    """
+    known = source.rows(rows)
+    interval = known["time_ns"].min()
+    about = [column for column in known.columns if column not in {"time_ns", "value"}]
+    times = known.group_by("run", maintain_order=True).agg(pl.col("time_ns").max().alias("last"))
+    grid = pl.int_ranges(1, (pl.col("last") / interval).round().cast(pl.Int64) + 1)
+    every = times.with_columns(grid.alias("n")).explode("n").with_columns((pl.col("n") * interval).alias("time_ns"))
+    own = known.select(about).unique("run", maintain_order=True)
+    filled = every.drop("last", "n").join(own, on="run", maintain_order="left")
+    values = known.select("run", pl.col("time_ns").round().alias("at"), "value")
+    filled = filled.with_columns(pl.col("time_ns").round().alias("at"))
+    return filled.join(values, on=["run", "at"], how="left", maintain_order="left").drop("at").with_columns(pl.col("value").fill_null(0.0))
