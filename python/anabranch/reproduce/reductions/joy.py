@@ -57,13 +57,13 @@ def sampled(source: Source, *, rows: str) -> pl.DataFrame:
         Samples of one port: ``run``, ``time_ns`` and ``value``, at multiples of an interval.
     """
     known = source.rows(rows)
-    interval = known["time_ns"].min()
-    about = [column for column in known.columns if column not in {"time_ns", "value"}]
-    times = known.group_by("run", maintain_order=True).agg(pl.col("time_ns").max().alias("last"))
-    grid = pl.int_ranges(1, (pl.col("last") / interval).round().cast(pl.Int64) + 1)
-    every = times.with_columns(grid.alias("n")).explode("n").with_columns((pl.col("n") * interval).alias("time_ns"))
-    own = known.select(about).unique("run", maintain_order=True)
-    filled = every.drop("last", "n").join(own, on="run", maintain_order="left")
-    values = known.select("run", pl.col("time_ns").round().alias("at"), "value")
-    filled = filled.with_columns(pl.col("time_ns").round().alias("at"))
-    return filled.join(values, on=["run", "at"], how="left", maintain_order="left").drop("at").with_columns(pl.col("value").fill_null(0.0))
+    interval = min(known["time_ns"])
+    known = known.with_columns((pl.col("time_ns") / interval).round().cast(pl.Int64).alias("sample"))
+    last = known.group_by("run", maintain_order=True).agg(pl.col("sample").max())
+    every = last.select("run", pl.int_ranges(1, pl.col("sample") + 1).alias("sample")).explode("sample")
+    about = known.drop("time_ns", "value", "sample").unique("run", maintain_order=True)
+    values = known.select("run", "sample", "value")
+    filled = every.join(about, on="run", maintain_order="left")
+    filled = filled.join(values, on=["run", "sample"], how="left", maintain_order="left")
+    time = (pl.col("sample") * interval).alias("time_ns")
+    return filled.with_columns(pl.col("value").fill_null(0.0), time).drop("sample")
