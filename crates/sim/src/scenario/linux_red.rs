@@ -1,5 +1,6 @@
 //! `[switch.linux_red]`: random early detection as in Linux.
 
+use crate::fabric::buffer::BufferSize;
 use crate::fabric::queue::linux_red::{chosen_burst, weight_log};
 use crate::workload::Fault;
 use anabranch_transport::Bytes;
@@ -21,7 +22,7 @@ pub struct LinuxRedConfig {
     pub width: Bytes,
     /// Probability of a mark at the upper threshold (`probability`): above 0, at most 1. Default 1 (Mininet).
     pub max_probability: f64,
-    /// Bytes of a packet (`avpkt`): above 0. Default: a full packet.
+    /// Bytes of a packet (`avpkt`), also where `ecn_threshold` counts packets: above 0. Default: a full packet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub average_packet: Option<Bytes>,
     /// Whether packets are dropped from the upper threshold on even if they may be marked. Default false.
@@ -43,10 +44,15 @@ impl LinuxRedConfig {
         *self == Self::default()
     }
 
-    /// What is wrong, with this lower threshold, in bytes, and full packets of `packet` bytes.
-    pub(super) fn check(&self, threshold: Option<u64>, packet: u64) -> Vec<Fault> {
+    /// What is wrong, with this lower threshold, if it is given, and full packets of `packet` bytes.
+    pub(super) fn check(&self, threshold: BufferSize, packet: u64) -> Vec<Fault> {
         let mut faults = Vec::new();
         let average = self.average_packet.map_or(packet, |bytes| bytes.0);
+        let threshold = match threshold {
+            BufferSize::Packets(packets) => Some(u64::from(packets) * average),
+            BufferSize::Bytes(bytes) => Some(bytes.0),
+            BufferSize::Auto | BufferSize::Unlimited => None,
+        };
         if average == 0 {
             faults.push(Fault::new("average_packet", "must be above 0"));
         } else if let Some(threshold) = threshold {

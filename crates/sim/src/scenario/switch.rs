@@ -164,7 +164,7 @@ impl SwitchConfig {
         }
         faults.extend(self.without_effect());
         faults.extend(self.red.check().into_iter().map(|fault| fault.under("red")));
-        let threshold = bytes(self.ecn_threshold).filter(|_| self.queue.keys().linux_red);
+        let threshold = if self.queue.keys().linux_red { self.ecn_threshold } else { BufferSize::Auto };
         faults.extend(self.linux_red.check(threshold, packet).into_iter().map(|fault| fault.under("linux_red")));
         if self.shared_buffer == Some(Bytes(0)) {
             faults.push(Fault::new("shared_buffer", "must be above 0"));
