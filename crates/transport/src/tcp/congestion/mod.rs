@@ -121,7 +121,7 @@ impl Window {
         }
     }
 
-    /// Linux 3.2, tcp_cong_avoid_ai, without appropriate byte counting (`tcp_abc` = 0, the default): ACKs count, whatever they
+    /// Linux 3.2, `tcp_cong_avoid_ai`, without appropriate byte counting (`tcp_abc` = 0, the default): ACKs count, whatever they
     /// acknowledge, and the one after a whole window of them adds a segment.
     fn additive_increase_by_acks(&mut self) {
         if self.counted >= self.cwnd / self.mss() {

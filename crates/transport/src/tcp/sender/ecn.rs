@@ -1,6 +1,6 @@
 //! Explicit congestion notification at the sender (RFC 3168 §6.1): one reduction in a window of data, and telling of it.
 //!
-//! Linux's rules add the CWR state (tcp_input.c of 3.2): from a reduction for an echo until what had been sent by then is
+//! Linux's rules add the CWR state (`tcp_input.c` of 3.2): from a reduction for an echo until what had been sent by then is
 //! acknowledged the window does not grow (`tcp_may_raise_cwnd`). Without DCTCP it is the time in which the window falls by a segment
 //! with each second ACK (`tcp_cwnd_down`, rate halving); Stanford's DCTCP patch cuts it at once.
 

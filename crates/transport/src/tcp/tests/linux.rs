@@ -40,8 +40,8 @@ fn windows(sender: &mut Connection, acks: impl Iterator<Item = u64>) -> Vec<u64>
     acks.map(|segments| acknowledge(sender, segments, false).0).collect()
 }
 
-/// tcp_enter_cwr of Stanford's patch cuts at once; tcp_may_raise_cwnd lets nothing grow until an ACK beyond what had been sent, that
-/// one included. Then `snd_cwnd <= snd_ssthresh` allows a segment, and tcp_cong_avoid_ai one for a window of ACKs and one more.
+/// `tcp_enter_cwr` of Stanford's patch cuts at once; `tcp_may_raise_cwnd` lets nothing grow until an ACK beyond what had been sent, that
+/// one included. Then `snd_cwnd <= snd_ssthresh` allows a segment, and `tcp_cong_avoid_ai` one for a window of ACKs and one more.
 #[test]
 fn dctcp_s_window_stands_still_for_a_round_trip_after_an_echo() {
     let mut sender = ten_sent(&config(Algorithm::Dctcp));
@@ -75,7 +75,7 @@ fn a_window_of_data_is_reduced_once() {
     assert_eq!(acknowledge(&mut sender, 11, true).0, 3, "5 - 2.5, whole segments subtracted");
 }
 
-/// tcp_cwnd_down: one for each second ACK, so that a segment leaves for every other one that is acknowledged.
+/// `tcp_cwnd_down`: one for each second ACK, so that a segment leaves for every other one that is acknowledged.
 #[test]
 fn without_dctcp_the_window_falls_by_a_segment_with_each_second_ack() {
     let mut sender = ten_sent(&config(Algorithm::NewReno));
