@@ -294,7 +294,7 @@ mod tests {
         let faults = |name, packet| {
             let mut c = TransportConfig::by_default(name);
             c.tcp.packet = Bytes(packet);
-            c.check_room([TransportName::Reno, name].into_iter()).map(|fault| fault.key)
+            c.check_tcp([TransportName::Reno, name].into_iter()).map(|fault| fault.key)
         };
         assert_eq!(faults(TransportName::Mptcp, 69), None);
         assert_eq!(faults(TransportName::FrontBack, 68), None);

@@ -65,14 +65,14 @@ struct Kernel {
     cell_log: u32,
 }
 
-/// What the average says of an arrival, by the kernel's names.
+/// What the average says of an arrival (`RED_DONT_MARK`, `RED_PROB_MARK`, `RED_HARD_MARK`): when it is marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Action {
-    DontMark,
+    Admit,
     /// Between the thresholds, by chance.
-    ProbMark,
+    ByChance,
     /// From the upper threshold on.
-    HardMark,
+    Always,
 }
 
 /// Linux's packet schedulers count time in ticks of 64 ns (`PSCHED_SHIFT`): in a second.
@@ -189,34 +189,34 @@ impl LinuxRed {
     fn action(&mut self) -> Action {
         if self.average < self.kernel.min {
             self.count = -1;
-            return Action::DontMark;
+            return Action::Admit;
         }
         if self.average >= self.kernel.max {
             self.count = -1;
-            return Action::HardMark;
+            return Action::Always;
         }
         self.count += 1;
         if self.count == 0 {
             self.draw();
-            return Action::DontMark;
+            return Action::Admit;
         }
         // red_mark_probability
         let above = (self.average - self.kernel.min) >> self.kernel.weight_log;
         if above.saturating_mul(self.count as u64) < self.drawn {
-            return Action::DontMark;
+            return Action::Admit;
         }
         self.count = 0;
         self.draw();
-        Action::ProbMark
+        Action::ByChance
     }
 
     /// `red_enqueue` up to the queue itself: what becomes of the packet.
     fn judge(&mut self, hot: &mut Hot) -> Passing {
         match self.action() {
-            Action::DontMark => return Passing::Unmarked,
-            Action::HardMark if self.parameters.harddrop => return Passing::Rejected,
-            Action::ProbMark | Action::HardMark if !hot.has(flag::ECT) => return Passing::Rejected,
-            Action::ProbMark | Action::HardMark => {}
+            Action::Admit => return Passing::Unmarked,
+            Action::Always if self.parameters.harddrop => return Passing::Rejected,
+            Action::ByChance | Action::Always if !hot.has(flag::ECT) => return Passing::Rejected,
+            Action::ByChance | Action::Always => {}
         }
         let news = !hot.has(flag::CE);
         hot.flags |= flag::CE;

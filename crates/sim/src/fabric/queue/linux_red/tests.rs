@@ -104,11 +104,11 @@ fn beyond_the_upper_threshold_packets_are_marked() {
 fn between_the_thresholds_gaps_are_uniform() {
     let mut queue = queue(LinuxRedParameters { width: 16_384, ..mininet(3) });
     queue.average = (4500 + 8192) << queue.kernel.weight_log;
-    assert_eq!(queue.action(), Action::DontMark, "the first only draws a number");
+    assert_eq!(queue.action(), Action::Admit, "the first only draws a number");
     let (mut gaps, mut gap) = ([0_u32; 5], 0);
     for _ in 0..25_000 {
         gap += 1;
-        if queue.action() == Action::ProbMark {
+        if queue.action() == Action::ByChance {
             gaps[gap] += 1;
             gap = 0;
         }
@@ -116,7 +116,7 @@ fn between_the_thresholds_gaps_are_uniform() {
     assert_eq!(gaps[0], 0);
     assert!(gaps[1..].iter().all(|&n| n.abs_diff(2500) < 250), "{gaps:?}");
     queue.average = 0;
-    assert_eq!((queue.action(), queue.count), (Action::DontMark, -1));
+    assert_eq!((queue.action(), queue.count), (Action::Admit, -1));
 }
 
 #[test]
