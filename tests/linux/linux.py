@@ -1,0 +1,86 @@
+"""Compares the simulator with the kernel's own TCP: the same settings in network namespaces and as scenarios.
+
+Called by `make linux-record`; the result is docs/fidelity/linux.md. Needs the simulator, the program `scdp`, and a
+kernel with htb, RED, netem and DCTCP: this machine's (root, or users may make namespaces), or one of tools/linux-vm.
+"""
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+import linux_lab
+import linux_page
+import linux_sim
+from linux_case import EXPERIMENTS, ROOT, Case
+
+PAGE = ROOT / "docs/fidelity/linux.md"
+RECORD = ROOT / "docs/fidelity/data/linux.json"
+REPEAT = 5
+
+
+GROUP = 8
+"""Cases of one virtual machine. What was measured is kept when it is done."""
+
+
+def recorded() -> linux_page.Record:
+    if not RECORD.exists():
+        return linux_page.Record({}, {}, {})
+    return linux_page.Record.of_json(RECORD.read_text(encoding="utf-8"))
+
+
+def keep(record: linux_page.Record) -> None:
+    RECORD.write_text(record.as_json(), encoding="utf-8")
+
+
+def measure_kernel(scdp: Path, cases: list[Case], folder: Path, kernel: Path | None) -> None:
+    """Runs cases with the kernel, and keeps each group's."""
+    made = linux_lab.describe(folder / "made", kernel=kernel)
+    for at in range(0, len(cases), GROUP):
+        group = cases[at : at + GROUP]
+        told = linux_lab.run(scdp, group, folder / f"lab-{at}", repeat=REPEAT, kernel=kernel)
+        old = recorded()
+        summaries = {key: [one.summary() for one in runs] for key, runs in told.items()}
+        keep(linux_page.Record(made, {**old.kernel, **summaries}, old.simulator))
+        for key, runs in summaries.items():
+            print(f"kernel: {key}: {runs[0]}", flush=True)
+
+
+def measure_simulator(cases: list[Case], folder: Path) -> None:
+    """Runs what has a counterpart in the simulator."""
+    old = recorded()
+    simulator = dict(old.simulator)
+    for number, (key, case) in enumerate({case.simulated: case for case in cases}.items()):
+        simulator[key] = [one.summary() for one in linux_sim.run(case, folder / f"sim-{number}", seeds=REPEAT)]
+        print(f"simulator: {key}: {simulator[key][0]}", flush=True)
+    keep(linux_page.Record(old.made, old.kernel, simulator))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--scdp", type=Path, default=ROOT / "target/release/scdp", help="the program; default: %(default)s"
+    )
+    parser.add_argument(
+        "--kernel", type=Path, help="a kernel made by tools/linux-vm/build; default: that of this machine"
+    )
+    parser.add_argument("--only", nargs="+", choices=EXPERIMENTS, default=list(EXPERIMENTS), help="these experiments")
+    parser.add_argument(
+        "--world", choices=("kernel", "simulator"), help="this world; what is left out stays as recorded"
+    )
+    parser.add_argument("--page", action="store_true", help="only write the page again")
+    arguments = parser.parse_args()
+    cases = [case for name in arguments.only for case in EXPERIMENTS[name]()]
+    with tempfile.TemporaryDirectory() as folder:
+        if arguments.world != "simulator" and not arguments.page:
+            try:
+                measure_kernel(arguments.scdp, cases, Path(folder), arguments.kernel)
+            except linux_lab.LabError as error:
+                sys.exit(f"error: {error}")
+        if arguments.world != "kernel" and not arguments.page:
+            measure_simulator(cases, Path(folder))
+    PAGE.write_text(linux_page.page(recorded()), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
