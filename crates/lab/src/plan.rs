@@ -385,7 +385,8 @@ fn check_commands(lab: &Lab, bad: &Bad<'_>) -> Result<(), FileError> {
 }
 
 fn check_hosts(lab: &Lab, on: &Hosts) -> Result<(), (String, Option<String>)> {
-    let known = || lab.hosts.iter().map(|host| host.name.as_str()).chain([SWITCH]);
+    let hosts = || lab.hosts.iter().map(|host| host.name.as_str());
+    let known = || hosts().chain([SWITCH]);
     if on.names().is_empty() {
         return Err(("expected at least one host".to_owned(), None));
     }
@@ -398,7 +399,7 @@ fn check_hosts(lab: &Lab, on: &Hosts) -> Result<(), (String, Option<String>)> {
         None => Ok(()),
         Some(name) => {
             let hint = suggest::nearest(name, known());
-            Err((format!("there is no host {name:?}; hosts are {}", known().collect::<Vec<_>>().join(", ")), hint))
+            Err((format!("there is no host {name:?}; hosts are {}", hosts().collect::<Vec<_>>().join(", ")), hint))
         }
     }
 }

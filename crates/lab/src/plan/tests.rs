@@ -221,13 +221,18 @@ fn ends_of_links_have_the_disciplines_of_the_file() {
 #[test]
 fn wrong_disciplines_and_settings_are_explained() {
     let cases = [
-        ("up = [\"netem delay 300us\"]", "up = \"netem\"", "switch.up: expected a list of disciplines in the words of tc", "up = [\"htb"),
+        (
+            "up = [\"netem delay 300us\"]",
+            "up = \"netem\"",
+            "switch.up: expected a list of disciplines in the words of tc",
+            "up = [\"htb",
+        ),
         ("up = [\"netem delay 300us\"]", "up = [\"\"]", "switch.up: expected a discipline in the words of tc", ""),
         ("up = [", "uo = [", "switch.uo: the bridge of the kernel knows no \"uo\"", "up"),
         ("up = [", "offload = 1\nup = [", "switch.offload: expected true or false", ""),
         ("up = [", "rate = \"1Gbps\"\nup = [", "switch.rate: expected either \"rate\" or \"down\" and \"up\"", "htb"),
-        ("net.ipv4.tcp_ecn", "kernel.panic", "sysctl.kernel.panic: expected a setting below net.ipv4", "machine"),
-        ("\"switch\"\ncommand", "\"swich\"\ncommand", "there is no host \"swich\"; hosts are s, r, switch", "switch"),
+        ("net.ipv4.tcp_ecn", "kernel.panic", "sysctl.\"kernel.panic\": expected a setting below net.ipv4", "machine"),
+        ("\"switch\"\ncommand", "\"swich\"\ncommand", "there is no host \"swich\"; hosts are s, r", "switch"),
     ];
     for (from, to, message, hint) in cases {
         let (told, hinted) = wrong(&DUMBBELL.replacen(from, to, 1));
