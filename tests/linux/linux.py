@@ -7,7 +7,9 @@ kernel with htb, RED, netem and DCTCP: this machine's (root, or users may make n
 import argparse
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock
 
 import linux_lab
 import linux_page
@@ -19,7 +21,7 @@ RECORD = ROOT / "docs/fidelity/data/linux.json"
 REPEAT = 5
 
 
-GROUP = 8
+GROUP = 4
 """Cases of one virtual machine. What was measured is kept when it is done."""
 
 
@@ -33,17 +35,22 @@ def keep(record: linux_page.Record) -> None:
     RECORD.write_text(record.as_json(), encoding="utf-8")
 
 
-def measure_kernel(scdp: Path, cases: list[Case], folder: Path, kernel: Path | None) -> None:
+def measure_kernel(scdp: Path, cases: list[Case], folder: Path, kernel: Path | None, jobs: int) -> None:
     """Runs cases with the kernel, and keeps each group's."""
     made = linux_lab.describe(folder / "made", kernel=kernel)
-    for at in range(0, len(cases), GROUP):
-        group = cases[at : at + GROUP]
-        told = linux_lab.run(scdp, group, folder / f"lab-{at}", repeat=REPEAT, kernel=kernel)
-        old = recorded()
+    lock = Lock()
+
+    def measure(at: int) -> None:
+        told = linux_lab.run(scdp, cases[at : at + GROUP], folder / f"lab-{at}", repeat=REPEAT, kernel=kernel)
         summaries = {key: [one.summary() for one in runs] for key, runs in told.items()}
-        keep(linux_page.Record(made, {**old.kernel, **summaries}, old.simulator))
-        for key, runs in summaries.items():
-            print(f"kernel: {key}: {runs[0]}", flush=True)
+        with lock:
+            old = recorded()
+            keep(linux_page.Record(made, {**old.kernel, **summaries}, old.simulator))
+            for key, runs in summaries.items():
+                print(f"kernel: {key}: {runs[0]}", flush=True)
+
+    with ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(measure, range(0, len(cases), GROUP)))
 
 
 def measure_simulator(cases: list[Case], folder: Path) -> None:
@@ -68,13 +75,16 @@ def main() -> None:
     parser.add_argument(
         "--world", choices=("kernel", "simulator"), help="this world; what is left out stays as recorded"
     )
+    parser.add_argument("--jobs", type=int, default=1, help="virtual machines at a time: time is virtual there")
     parser.add_argument("--page", action="store_true", help="only write the page again")
     arguments = parser.parse_args()
+    if arguments.jobs > 1 and arguments.kernel is None:
+        parser.error("--jobs needs --kernel: without a virtual machine, one would disturb the other")
     cases = [case for name in arguments.only for case in EXPERIMENTS[name]()]
     with tempfile.TemporaryDirectory() as folder:
         if arguments.world != "simulator" and not arguments.page:
             try:
-                measure_kernel(arguments.scdp, cases, Path(folder), arguments.kernel)
+                measure_kernel(arguments.scdp, cases, Path(folder), arguments.kernel, arguments.jobs)
             except linux_lab.LabError as error:
                 sys.exit(f"error: {error}")
         if arguments.world != "kernel" and not arguments.page:
