@@ -89,7 +89,11 @@ def main() -> None:
                 sys.exit(f"error: {error}")
         if arguments.world != "kernel" and not arguments.page:
             measure_simulator(cases, Path(folder))
-    PAGE.write_text(linux_page.page(recorded()), encoding="utf-8")
+    record = recorded()
+    missing = record.missing()
+    if missing:
+        sys.exit(f"the page is written once all is measured; not yet: {', '.join(missing)}")
+    PAGE.write_text(linux_page.page(record), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -39,6 +39,11 @@ class Record:
         made, kernel, simulator = each
         return f'{{\n "made": {made},\n "kernel": {kernel},\n "simulator": {simulator}\n}}\n'
 
+    def missing(self) -> list[str]:
+        """The keys of cases that one of the worlds has not run."""
+        every = [case for cases in EXPERIMENTS.values() for case in cases()]
+        return [case.key for case in every if case.key not in self.kernel or case.simulated not in self.simulator]
+
     def runs(self, case: Case, *, real: bool) -> Sequence[Mapping[str, Any]]:
         return self.kernel[case.key] if real else self.simulator[case.simulated]
 
