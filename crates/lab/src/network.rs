@@ -182,7 +182,7 @@ fn switch_batch(lab: &Lab) -> String {
         // how long it would send groups to everybody first. Times are in 10 ms.
         let querier = "mcast_snooping 1 mcast_querier 1 mcast_query_response_interval 10";
         batch.push(format!("link add name {BRIDGE} type bridge {querier}"));
-        batch.push(format!("link set dev {BRIDGE} addrgenmode none mtu {} up", lab.file.mtu));
+        batch.push(format!("link set dev {BRIDGE} {}mtu {} up", no_addresses(), lab.file.mtu));
         master = format!(" master {BRIDGE}");
     }
     batch.extend(lab.hosts.iter().map(|host| format!("link set dev {} {}{master} up", host.name, ethernet(lab))));
@@ -193,7 +193,12 @@ fn switch_batch(lab: &Lab) -> String {
 /// not several put into one by the kernel, which a switch in user space would get as a packet of 64 KiB.
 fn ethernet(lab: &Lab) -> String {
     let segments = if lab.switch == (Switch::Bridge { offload: true }) { "" } else { " gso_max_segs 1" };
-    format!("addrgenmode none mtu {}{segments}", lab.file.mtu)
+    format!("{}mtu {}{segments}", no_addresses(), lab.file.mtu)
+}
+
+/// No addresses of IPv6; a kernel without it refuses to be told so.
+fn no_addresses() -> &'static str {
+    if Path::new("/proc/sys/net/ipv6").exists() { "addrgenmode none " } else { "" }
 }
 
 /// Commands of `ip` for a host.
