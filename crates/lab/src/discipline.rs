@@ -25,22 +25,22 @@ impl Chain {
 
     /// The commands of `tc -batch` that put them on a device.
     pub(crate) fn batch(&self, device: &str) -> String {
-        let mut batch = String::new();
+        let mut batch = Vec::new();
         let mut parent = "root".to_owned();
         for (index, words) in self.0.iter().enumerate() {
             let handle = index + 1;
             let (kind, rest) = (words[0].as_str(), words[1..].join(" "));
-            let add = format!("dev {device} {parent} handle {handle}:");
+            let add = format!("qdisc add dev {device} {parent} handle {handle}:");
             if kind == "htb" {
                 // It limits classes: one for everything, as Mininet's links have (`mininet/link.py`).
-                batch += &format!("qdisc add {add} htb default 1\n");
-                batch += &format!("class add dev {device} parent {handle}: classid {handle}:1 htb {rest}\n");
+                batch.push(format!("{add} htb default 1"));
+                batch.push(format!("class add dev {device} parent {handle}: classid {handle}:1 htb {rest}"));
             } else {
-                batch += &format!("qdisc add {add} {kind} {rest}\n");
+                batch.push(format!("{add} {kind} {rest}"));
             }
             parent = format!("parent {handle}:1");
         }
-        batch
+        batch.join("\n") + "\n"
     }
 
     /// The kinds, the outermost first.
