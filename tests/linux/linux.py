@@ -78,6 +78,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="virtual machines at a time: time is virtual there")
     parser.add_argument("--page", action="store_true", help="only write the page again")
     arguments = parser.parse_args()
+    arguments.scdp, arguments.kernel = arguments.scdp.resolve(), arguments.kernel and arguments.kernel.resolve()
     if arguments.jobs > 1 and arguments.kernel is None:
         parser.error("--jobs needs --kernel: without a virtual machine, one would disturb the other")
     cases = [case for name in arguments.only for case in EXPERIMENTS[name]()]

@@ -125,6 +125,10 @@ def adaptation(size: int = 40_000_000) -> Iterator[Case]:
     """Joy §4.4: two to four long flows at the lower and the upper threshold. So many bytes in all."""
     for layout in (EXACT, AVERAGED, MININET, OFFLOADED):
         for transport, lower in (("dctcp", 3), ("ecn-star", 5)):
+            if layout == AVERAGED and transport == "ecn-star":
+                # A repetition did not end within 600 s. Other than DCTCP's, Reno's SYN-ACKs are not ECN-capable, so that
+                # RED drops them while its average is high, and below htb nothing but arrivals lets it fall.
+                continue
             for senders in (2, 3, 4) if layout in {EXACT, AVERAGED} else (2,):
                 for mark in (lower, 10):
                     yield Case(

@@ -179,7 +179,7 @@ def page(record: Record) -> str:
             return f"{gain(record, transport, int(senders), layout if real else EXACT, real=real)[0]:.1f}"
         if what == "weight":
             transport, mark = words
-            return f"{1 / cases('adaptation', transport=transport, layout=AVERAGED, mark=int(mark))[0].red_weight:.0f}"
+            return f"{1 / cases('adaptation', transport=transport, layout=MININET, mark=int(mark))[0].red_weight:.0f}"
         raise ValueError(f"{TEMPLATE.name}: nothing is called {found[0]}")
 
     return re.sub(r"\{\{([^}]*)\}\}", replace, TEMPLATE.read_text(encoding="utf-8"))
