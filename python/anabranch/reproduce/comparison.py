@@ -118,8 +118,8 @@ class Row:
         if self.experiment.calculate:
             return "calculated"
         seeds = len(self.ours.values) or len(self.record.seeds)
-        reduced = f"reduced: {self.experiment.smaller}" if self.experiment.reduced else "full"
-        return f"{'quick' if self.record.quick else reduced}, {seeds} seed{'' if seeds == 1 else 's'}"
+        size = "quick" if self.record.quick else self.experiment.size.removesuffix(" size")
+        return f"{size}, {seeds} seed{'' if seeds == 1 else 's'}"
 
 
 def recorded(experiments: Sequence[Experiment], records: Mapping[str, Record]) -> list[tuple[Experiment, Record]]:

@@ -198,6 +198,11 @@ class Experiment(Shared):
         here = self.setting(self.reduced.key) if self.reduced.key else self.reduced.here
         return f"{here} of {self.reduced.paper} {self.reduced.of}"
 
+    @property
+    def size(self) -> str:
+        """The full size, in words."""
+        return f"reduced: {self.smaller}" if self.reduced else "full size"
+
     def incomplete(self, manifest: Manifest) -> tuple[RunEntry, ...]:
         """Runs that did not complete although they should have."""
         return tuple(run for run in manifest.incomplete if not (self.open_ended and run.status == "time_limit"))

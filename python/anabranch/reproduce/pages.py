@@ -101,7 +101,7 @@ def _facts(outcome: Outcome) -> list[tuple[str, str]]:
     fabric = outcome.results.fabric
     sweeps = {f"Sweep: {key}": dict.fromkeys(map(_told, values)) for key, values in manifest.sweep.items()}
     return [
-        ("Size", "quick" if outcome.job.quick else "full"),
+        ("Size", "quick" if outcome.job.quick else outcome.job.experiment.size),
         ("Fabric", f"{fabric.hosts} hosts, {fabric.switches} switches"),
         *((key, ", ".join(values)) for key, values in sweeps.items()),
         ("Seeds", ", ".join(map(str, manifest.seeds))),
