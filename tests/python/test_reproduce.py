@@ -18,7 +18,7 @@ from anabranch import codec
 from anabranch.cli import app, progress
 from anabranch.cli.elsewhere import How
 from anabranch.errors import AnabranchError
-from anabranch.reproduce import Experiment, age, costs, documents, pages, record, registry, runner, waiting
+from anabranch.reproduce import Experiment, age, costs, documents, pages, record, registry, runner, versions, waiting
 from anabranch.reproduce.rows import REDUCTIONS
 from anabranch.running import plan as planning
 from anabranch.running import speed
@@ -436,7 +436,7 @@ def test_the_check_fails_for_records_of_an_older_model(lab: Path, monkeypatch: p
     file = record.path(lab, "scdp/toy")
     kept = record.read(file)
     assert kept is not None
-    there = age.now(toy())
+    there = versions.now(toy())
     assert there is not None
     assert (kept.model, kept.parts) == (there.model, there.parts)
     assert "Older than the model" not in (lab / "docs/fidelity/scdp.md").read_text()
@@ -454,7 +454,7 @@ def test_the_check_fails_for_records_of_an_older_model(lab: Path, monkeypatch: p
     for said, made in old.items():
         with monkeypatch.context() as patch:
             if made is kept:
-                patch.setattr(age.planning, "model_parts", lambda *_: parts)
+                patch.setattr(planning, "model_parts", lambda *_: parts)
             record.write(file, made)
             assert invoke("--pages").exit_code == 0
             assert (
@@ -589,7 +589,7 @@ def test_what_waits_to_be_recorded_again_is_listed_and_the_list_shrinks() -> Non
 
 def test_what_is_put_on_the_list_is_found(tmp_path: Path) -> None:
     def commit(model: int, *names: str) -> None:
-        for file, text in ((age.SOURCE, f"const MODEL: u32 = {model};"), (waiting.FILE, "\n".join(names) + "\n")):
+        for file, text in ((versions.SOURCE, f"const MODEL: u32 = {model};"), (waiting.FILE, "\n".join(names) + "\n")):
             (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / file).write_text(text)
         git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@example.org"]

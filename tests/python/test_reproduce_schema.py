@@ -13,7 +13,7 @@ import pytest
 
 from anabranch.base import bundle
 from anabranch.errors import AnabranchError
-from anabranch.reproduce import comparison, prose, record, registry
+from anabranch.reproduce import comparison, fairness, prose, record, registry
 from anabranch.reproduce.claims import Claim, Measured
 from anabranch.reproduce.drawing import draw
 from anabranch.reproduce.looks import series_of
@@ -346,7 +346,7 @@ def test_what_a_command_showed_is_remarked_wherever_it_is_told(
     )
     registry.load(tmp_path / "scenarios")
     made = Record("scdp/one", False, (1,), "", "1.0", 0, {})
-    found = [one for one in comparison.remarks(tmp_path, [experiment], {"scdp/one": made}) if "once" in one]
+    found = [one for one in fairness.remarks([experiment], {"scdp/one": made}) if "once" in one]
     told = [("notes", "1, "), ("explanation.in", ""), ("note.n", "2, ")]
     assert found == [f"scdp/one: {at}: measured once, not recorded: {of}what a command shows" for at, of in told]
 

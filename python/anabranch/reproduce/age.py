@@ -7,31 +7,18 @@ kept the commit tells, where the repository has it; nothing is guessed where nei
 
 from __future__ import annotations
 
-import re
 import subprocess
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from anabranch.base import bundle, core
-from anabranch.running import plan as planning
+from anabranch.reproduce.versions import SOURCE, Versions, now, written
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from anabranch.reproduce.model import Experiment
     from anabranch.reproduce.record import Record
-
-SOURCE = "crates/sim/src/lib.rs"
-
-
-@dataclass(frozen=True, slots=True)
-class Versions:
-    """The version of the model, and of the parts that concern a scenario, by name."""
-
-    model: int
-    parts: Mapping[str, int]
 
 
 def git(root: Path, *words: str) -> str | None:
@@ -54,27 +41,6 @@ def commit(root: Path) -> str | None:
         return None
     same = git(root, "diff-index", "--quiet", "HEAD", "--", ".", ":!docs") is not None
     return head.strip() + ("" if same else "-dirty")
-
-
-def written(source: str) -> Versions | None:
-    """The versions that the model's source states, of all parts; None if it states none.
-
-    Examples
-    --------
-    >>> written('pub const MODEL: u32 = 6; .. [("tcp", 2, Concerns::Tcp), ..]')
-    Versions(model=6, parts={'tcp': 2})
-    """
-    found = re.search(r"const MODEL: u32 = (\d+)", source)
-    parts = {name: int(version) for name, version in re.findall(r'\(\s*"([^"]+)",\s*(\d+)', source)}
-    return Versions(int(found[1]), parts) if found else None
-
-
-def now(experiment: Experiment, *, quick: bool = False) -> Versions | None:
-    """The versions that the installed simulator has, for an experiment's scenario; None for a calculation."""
-    if experiment.calculate:
-        return None
-    overrides = experiment.quick if quick else ()
-    return Versions(int(core.identity()["model"]), planning.model_parts(bundle.find(experiment.file), overrides))
 
 
 def older(record: Record, now: Versions | None) -> str:

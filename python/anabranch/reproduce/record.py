@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from anabranch.base import targets
 from anabranch.errors import AnabranchError
-from anabranch.reproduce import age
+from anabranch.reproduce import versions
 from anabranch.reproduce.claims import Measured, measure
 from anabranch.showing.curves import evenly
 
@@ -90,7 +90,7 @@ def fingerprint(experiment: Experiment, text: str, *, quick: bool) -> str:
 def make(source: Source, figures: Sequence[Figure], *, quick: bool) -> Record:
     """Take an experiment's record from its results, which the installed simulator made."""
     experiment, manifest = source.experiment, source.results.manifest
-    versions = age.now(experiment, quick=quick)
+    now = versions.now(experiment, quick=quick)
     return Record(
         experiment=experiment.name,
         quick=quick,
@@ -99,8 +99,8 @@ def make(source: Source, figures: Sequence[Figure], *, quick: bool) -> Record:
         version=manifest.version,
         incomplete=len(experiment.incomplete(manifest)),
         claims={claim.key: measure(source.measure(claim), source.results) for claim in experiment.claim},
-        model=versions.model if versions else None,
-        parts=versions.parts if versions else None,
+        model=now.model if now else None,
+        parts=now.parts if now else None,
         figures=[{"figure": figure.number, "panels": [_panel(panel) for panel in figure.panels]} for figure in figures],
     )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from anabranch.base import targets
-from anabranch.reproduce import age
+from anabranch.reproduce import age, versions
 from anabranch.reproduce.record import path, read_all, write
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def settle(root: Path, experiments: Sequence[Experiment]) -> list[str]:
     records = read_all(root, experiments)
     for one in experiments:
         if one.name in records:
-            there = age.now(one, quick=records[one.name].quick)
+            there = versions.now(one, quick=records[one.name].quick)
             dated = age.dated(root, records[one.name], there)
             if dated != records[one.name] and not age.older(dated, there):
                 write(path(root, one.name), dated)
@@ -57,11 +57,11 @@ def settle(root: Path, experiments: Sequence[Experiment]) -> list[str]:
 def added(root: Path) -> list[str]:
     """What was put on the list since it was committed with this version of the model; empty if git cannot tell."""
     names = set(read(root))
-    source = root / age.SOURCE
-    current = age.written(source.read_text(encoding="utf-8")) if source.is_file() else None
+    source = root / versions.SOURCE
+    current = versions.written(source.read_text(encoding="utf-8")) if source.is_file() else None
     grown: set[str] = set()
     for revision in (age.git(root, "log", "--format=%H", "--", FILE) or "").split():
-        then = age.git(root, "show", f"{revision}:{age.SOURCE}")
-        if then and age.written(then) == current:
+        then = age.git(root, "show", f"{revision}:{versions.SOURCE}")
+        if then and versions.written(then) == current:
             grown |= names - set(parse(age.git(root, "show", f"{revision}:{FILE}") or ""))
     return sorted(grown)
