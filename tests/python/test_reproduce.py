@@ -54,7 +54,7 @@ sessions = 4
 "transport.scdp.initial_window" = [2, 12]
 """
 WINDOW = "transport.scdp.initial_window"
-PAPERS = ["scdp", "ndp", "joy", "song"]
+PAPERS = ["scdp", "polyraptor", "ndp", "joy", "song"]
 
 
 ABOUT = f"""\

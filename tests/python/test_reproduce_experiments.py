@@ -30,15 +30,17 @@ SCDP = [
     *lettered(f1="ab", f5="abcd", f6="abcd", f7="abcd", f8="abcd", f10="abcd", f11="abcd"),
     *lettered(f12="abd", f13="ab", f16="abc"),  # 12c is a drawing of the topology
     *("9", "14", "15", "17"),
-    *("Polyraptor 1a", "Polyraptor 1b", "Polyraptor 1c"),
 ]
+POLYRAPTOR = lettered(f1="abc")
 NDP = [*lettered(f6="abcde", f8="abc"), "7", "9"]
 
 
 SONG = ["1.6", "4.3", "4.4", "4.6", "5.1", "5.5", *(f"5.{number}" for number in range(10, 18))]  # others are drawings
 
 
-@pytest.mark.parametrize(("paper", "figures"), [("scdp", SCDP), ("ndp", NDP), ("song", SONG)])
+@pytest.mark.parametrize(
+    ("paper", "figures"), [("scdp", SCDP), ("polyraptor", POLYRAPTOR), ("ndp", NDP), ("song", SONG)]
+)
 def test_every_figure_of_the_papers_has_one_experiment(paper: str, figures: list[str]) -> None:
     made = [figure for experiment in registry.of_paper(paper) for figure in experiment.figures]
     assert len(made) == len(set(made))
@@ -330,6 +332,18 @@ def test_network_overhead_is_a_share_of_the_source_symbols_of_all_receivers() ->
 def test_mixed_background_loads_hosts_four_times_as_much_as_its_writes() -> None:
     results = flows({"workload": "flows", "workload.writes.arrivals.load": 0.125})
     assert Source(named("scdp/fig10"), results).rows("mixed")["load"].to_list() == [0.5]
+
+
+def test_what_another_experiment_recorded_stands_beside_each_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    series = {"SCDP": {"x": [0.5, 0.8], "y": [0.2, 0.4]}, "NDP": {"x": [0.5], "y": [9]}}
+    kept = SimpleNamespace(quick=False, figures=[{"figure": "7", "panels": [{"panel": "a", "series": series}]}])
+    monkeypatch.setattr(record, "read", lambda _: kept)
+    load, seeds = {"workload": "flows", "workload.writes.arrivals.load": 0.125, "size_bytes": 1000}, (1, 2)
+    results = flows(*({"run": f"p-s{seed}", "seed": seed, "end_ns": seed * 3e5} | load for seed in seeds))
+    # 0.3 and 0.6 ms where the other has 0.2 ms.
+    assert measure("scdp/fig10", "identical-a-load0.5", results) == pytest.approx({1: 1.5, 2: 3.0})
+    kept.quick = True
+    assert measure("scdp/fig10", "identical-a-load0.5", results) == {}
 
 
 def test_the_workload_is_counted_once() -> None:

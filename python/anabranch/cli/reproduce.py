@@ -39,7 +39,7 @@ def reproduce_command(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Experiments (scdp/fig13) or papers (scdp, ndp, joy, song).",
+            help="Experiments (scdp/fig13) or papers (scdp, polyraptor, ndp, joy, song).",
             metavar="[NAME]...",
             autocompletion=complete.experiments,
         ),
