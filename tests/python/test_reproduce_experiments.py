@@ -266,6 +266,22 @@ def test_outcast_groups_are_compared_while_both_send() -> None:
     assert table["goodput_bps"].to_list() == pytest.approx([4e8, 4e8, 8e8])
 
 
+def test_outcast_counts_what_the_links_to_the_receivers_carry_while_both_send() -> None:
+    results = flows(
+        {"workload": "near", "dst_host": 0, "end_ns": 2e6},
+        {"session": 1, "workload": "far", "dst_host": 1, "end_ns": 9e6},
+    )
+    about = {"run": "p000-s1", "seed": 1}
+    links = pl.DataFrame([about | {"link": link, "dst": dst} for link, dst in ((0, "h0"), (2, "h1"), (4, "edge0"))])
+    # The near group is complete after 2 ms; the link to the edge switch leads to no receiver.
+    carried = [(1e6, 0, 50_000), (1e6, 2, 100_000), (2e6, 0, 50_000), (2e6, 2, 100_000), (4e6, 2, 1e6), (1e6, 4, 9e9)]
+    series = [about | {"metric": "bytes", "time_ns": time, "id": link, "value": value} for time, link, value in carried]
+    of_runs = runs("p000-s1", simulated_ns=9e6)
+    tables = stand_in(flows=results.flows, links=links, series=pl.DataFrame(series), runs=of_runs)
+    table = Source(named("scdp/fig12-outcast"), tables).rows("outcast-links")
+    assert dict(table.select("group", "bps").rows()) == {"2 flows, 4 hops": 4e8, "12 flows, 6 hops": 8e8}
+
+
 def test_core_ports_are_counted_by_switch_in_the_order_of_links() -> None:
     def link(number: int, src: str, dst: str, packets: int) -> dict[str, Any]:
         level = {"a": "aggregation", "c": "core"}
