@@ -14,8 +14,9 @@ TRIPLE = 3
 
 
 def loss_rate(flows: float, pipe: float, buffer: float) -> float:
-    """Loss of long TCP flows at a bottleneck, at most 1 (Eq. 3.1; Dhamdhere and Dovrolis 2006, *Open issues in router
-    buffer sizing*).
+    """Loss of long TCP flows at a bottleneck, at most 1 (Eq. 3.1).
+
+    From Dhamdhere and Dovrolis, *Open issues in router buffer sizing*, 2006.
 
     Parameters
     ----------

@@ -215,9 +215,7 @@ def findings() -> dict[str, pl.DataFrame]:
     }
 
 
-def where_largest(
-    source: Source, *, rows: str, only: Mapping[str, object], over: str, value: str
-) -> dict[int, float]:
+def where_largest(source: Source, *, rows: str, only: Mapping[str, object], over: str, value: str) -> dict[int, float]:
     """Where a value is largest on average over seeds: a paper's "most improvement at".
 
     Parameters
