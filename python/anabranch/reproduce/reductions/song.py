@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from anabranch.reproduce.rows import by_seed, expression, in_order, where
-from anabranch.routing import analyse, bounds, decompose, goodput
+from anabranch.routing import analyse, bounds, decompose, goodput, worst_pattern
 from anabranch.routing.inputs import ask
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ def tables() -> dict[str, pl.DataFrame]:
 
 
 def findings() -> dict[str, pl.DataFrame]:
-    """Where the theorems do not hold."""
+    """Where the theorems hold, and where they do not."""
     found = ask("findings")
 
     def rows(name: str, *columns: str) -> pl.DataFrame:
@@ -204,7 +204,12 @@ def findings() -> dict[str, pl.DataFrame]:
         {"row": row, "claim": one["claim"], "found": one["found"]["value"]}
         for row, one in enumerate(found["lower_bounds"])
     ]
+    worst = []
+    for (m, n), scheme in product(((4, 2), (4, 3), (8, 2), (8, 3)), ("mdnvr", "balanced")):
+        load = worst_pattern(tree(m, n), scheme).link.load.load.value
+        worst.append({"m": m, "n": n, "scheme": scheme, "load": load})
     return {
+        "worst": pl.DataFrame(worst),
         "lower": pl.DataFrame(lower),
         "random": rows("random_paths", "claimed", "least"),
         "subsets": rows("subsets", "drawn", "assigned"),
