@@ -91,14 +91,16 @@ def synchronised_blocks(source: Source, *, senders: str, buffer: str, rtt_s: flo
     Returns
     -------
     polars.DataFrame
-        ``senders``, ``buffer`` (KB), ``seed``, ``loss`` (share of packets), ``gbps``, and what the model says with the
-        measured loss, ``by_loss``, and with that of Eq. 3.1, ``by_load`` (Gbit/s).
+        ``senders``, ``buffer`` (KB), ``seed``, ``loss`` (share of packets), ``gbps``, ``waits`` (timeouts a block of
+        the server that has most), and what the model says with the measured loss, ``by_loss``, and with that of Eq.
+        3.1, ``by_load`` (Gbit/s).
     """
     keys = ["seed", senders, buffer]
     flows = source.results.flows.group_by(keys, maintain_order=True).agg(
         (pl.col("packets_dropped").sum() / pl.col("packets_sent").sum()).alias("loss"),
         (8 * pl.col("size_bytes").sum() / (pl.col("end_ns").max() - pl.col("start_ns").min())).alias("gbps"),
         (pl.col("size_bytes").mean() / PAYLOAD).alias("packets"),
+        pl.col("timeouts").max(),
     )
     blocks = int(source.experiment.setting("workload.blocks.barrier.blocks"))
     rows: list[dict[str, Any]] = []
@@ -110,5 +112,6 @@ def synchronised_blocks(source: Source, *, senders: str, buffer: str, rtt_s: flo
             name: PAYLOAD / PACKET * loss.block_goodput(count, packets, lost, packets_per_s=RATE, rto_s=RTO_S)
             for name, lost in (("by_loss", row["loss"]), ("by_load", by_load))
         }
-        rows.append({"senders": count, "buffer": int(room), **{k: row[k] for k in ("seed", "loss", "gbps")}, **found})
+        kept = {name: row[name] for name in ("seed", "loss", "gbps")}
+        rows.append({"senders": count, "buffer": int(room), **kept, "waits": row["timeouts"] / blocks, **found})
     return pl.DataFrame(rows)
