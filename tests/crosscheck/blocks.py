@@ -27,7 +27,7 @@ BUFFERS = {3: 80, 5: 140, 7: 180}
 """Senders, and the buffer in packets for which the thesis gives numbers."""
 SEEDS = (1, 2, 3)
 COLUMNS = (
-    *("senders, buffer", "connections", "clients", "scheme"),
+    *("senders, buffer", "connections", "clients", "ACKs delayed by (ms)", "scheme"),
     *("here (ms)", "ns-3 3.14 (ms)", "ratio", "saves here", "saves in ns-3 3.14"),
 )
 
@@ -39,6 +39,8 @@ class Setting:
     senders: int
     new_connections: int
     together: int
+    ack_ms: int = 200
+    """Longest delay of an ACK: 200 ms in ns-3."""
 
     def words(self) -> list[str]:
         """As both programs read it."""
@@ -47,13 +49,14 @@ class Setting:
             f"buffer={BUFFERS[self.senders]}",
             f"new_connections={self.new_connections}",
             f"together={self.together}",
+            f"ack_ms={self.ack_ms}",
         ]
 
     def cells(self) -> str:
         """As the table has it."""
         connections = "for each block" if self.new_connections else "last"
         clients = "wait for each other" if self.together else "by themselves"
-        return f"{self.senders}, {BUFFERS[self.senders]} packets | {connections} | {clients}"
+        return f"{self.senders}, {BUFFERS[self.senders]} packets | {connections} | {clients} | {self.ack_ms}"
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,7 @@ class Run:
     senders: int
     new_connections: int
     together: int
+    ack_ms: int
     scheme: str
     seed: int
     ours_ns: int
@@ -73,13 +77,13 @@ class Run:
     @property
     def setting(self) -> Setting:
         """Of what it is a run."""
-        return Setting(self.senders, self.new_connections, self.together)
+        return Setting(self.senders, self.new_connections, self.together, self.ack_ms)
 
 
 def settings() -> list[Setting]:
-    """All ways to read the thesis with 3 senders, and the one of its figures with 5 and 7."""
+    """All ways to read the thesis with 3 senders, and the one of its figures with 5 and 7; other ACKs."""
     ways = [Setting(3, new, together) for new, together in product((1, 0), (1, 0))]
-    return [*ways, Setting(5, 1, 1), Setting(7, 1, 1)]
+    return [*ways, Setting(5, 1, 1), Setting(7, 1, 1), Setting(3, 0, 1, ack_ms=40), Setting(3, 0, 0, ack_ms=40)]
 
 
 def measure(ours: Path, ns3: Path) -> Iterable[Run]:
@@ -120,7 +124,7 @@ def table(runs: Sequence[Run]) -> str:
         f"Mean completion time of a block, over {seeds} seeds. {drawn}",
         "",
         f"| {' | '.join(COLUMNS)} |",
-        "|---|---|---|---|---:|---:|---:|---:|---:|",
+        "|---|---|---|---:|---|---:|---:|---:|---:|---:|",
     ]
     for (setting, scheme), (here, there) in mean.items():
         base = mean[setting, "nr"]
