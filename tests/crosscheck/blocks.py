@@ -93,7 +93,7 @@ def measure(ours: Path, ns3: Path) -> Iterable[Run]:
         case = subprocess.run([ours, "case", *words], check=True, capture_output=True, text=True).stdout
         found = [
             subprocess.run(command, input=case, check=True, capture_output=True, text=True).stdout.strip().split(",")
-            for command in ([ours, "run", *words], [ns3])
+            for command in ([str(ours), "run", *words], [str(ns3)])
         ]
         (_, _, here, lost), (_, _, there, gone) = found
         yield Run(**vars(setting), scheme=scheme, seed=seed, ours_ns=int(here), ns3_ns=int(there),

@@ -110,6 +110,6 @@ def block_goodput(senders: int, packets: float, loss: float, *, packets_per_s: f
     >>> round(block_goodput(8, 180, 0.01, packets_per_s=83_333, rto_s=0.2), 2)
     0.08
     """
-    calm = (1 - loss * timeout_share(loss)) ** (senders * packets)
+    calm: float = (1 - loss * timeout_share(loss)) ** (senders * packets)
     link = senders * packets / packets_per_s
     return link / (link + (1 - calm) * rto_s * backoff(loss))
