@@ -29,6 +29,9 @@ BUILT_AS := .venv/extension
 export MATURIN_PEP517_ARGS = $(if $(filter tests,$(EXTENSION)),--profile dev --features as-tests)
 check test test-python test-trials test-cluster: EXTENSION = $(or $(shell cat $(BUILT_AS) 2>/dev/null),$(if $(wildcard python/anabranch/_core.abi3.so),release,tests))
 
+# What users have is optimised by the profile of recorded runs, 10 to 15 % faster; tests are not optimised.
+PROFILED = $(if $(filter tests,$(EXTENSION)),,"$(PYTHON)" tools/profile run)
+
 # The instruction sets of this kind of processor; the tests use the best one there is where it lacks one of them.
 CODEC_LEVELS := portable $(if $(filter x86_64,$(shell uname -m)),ssse3 avx2 avx2-gfni avx512,neon)
 # What depends on them: the kernels, the solver that makes plans with them, known answers, whole objects.
@@ -40,13 +43,13 @@ PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile --no-load
 
 HOST_TRIPLE = $(shell rustc -vV | sed -n 's/^host: //p')
 
-.PHONY: help setup demo demo-net demo-lab scdp readme notebook test test-build test-python nightly wheel test-wheel test-trials test-papers test-cluster fidelity-traffic test-codec test-codec-levels test-codec-all test-net-all test-cases package public-api msrv miri check check-rust check-python format bench bench-codec bench-net bench-traffic bench-volumes bench-htsim instructions clean
+.PHONY: help setup demo demo-net demo-lab scdp readme notebook test test-build test-python nightly wheel test-wheel test-trials test-papers test-cluster fidelity-traffic test-codec test-codec-levels test-codec-all test-net-all test-cases package public-api msrv miri check check-rust check-python format bench bench-codec bench-net bench-traffic bench-volumes bench-htsim profile instructions clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(UV) ## check what is needed, make .venv, build the simulator into it
-	@"$(PYTHON)" tools/setup $(UV) sync --locked --python $(INTERPRETER)
+	@$(PROFILED) "$(PYTHON)" tools/setup $(UV) sync --locked --python $(INTERPRETER)
 	@echo $(EXTENSION) >$(BUILT_AS)
 
 demo: setup ## run the demonstration: a table, and out/demo/report.html
@@ -87,7 +90,7 @@ nightly: ## what CI runs once a day: long tests, the wheel, packages, instructio
 
 wheel: setup ## build a wheel that works without this folder: target/dist
 	@rm -rf target/dist
-	@"$(PYTHON)" tools/setup $(UV) build --wheel --out-dir target/dist
+	@$(PROFILED) "$(PYTHON)" tools/setup $(UV) build --wheel --out-dir target/dist
 
 test-wheel: wheel ## install the wheel into a fresh environment elsewhere, and use it there; QUICK=1: run one scenario
 	@tools/test-wheel $(UV) target/dist/*.whl $(INTERPRETER) $(if $(QUICK),--quick)
@@ -183,11 +186,15 @@ bench-traffic: ## measure the reading of captures next to tcpdump, and append to
 bench-htsim: setup ## NDP beside htsim on the same matrix: make bench-htsim HTSIM=.../htsim_ndp, a program of csg-htsim that you have built
 	@benches/htsim "$(HTSIM)"
 
+profile: setup ## make the profile that the compiler optimises the simulator by (10 minutes; needs rustup component add llvm-tools)
+	@"$(PYTHON)" tools/profile make
+
 instructions: ## compare instruction counts of small runs with the record (needs valgrind)
 	@benches/instructions
 
 -include tests/crosscheck/crosscheck.mk
 -include tests/worlds/worlds.mk
+-include tests/linux/linux.mk
 
 clean: ## remove what the tasks make, results included
 	rm -rf .venv .uv target out .pytest_cache .mypy_cache .ruff_cache .hypothesis python/anabranch/_core*.so python/anabranch/share

@@ -23,7 +23,8 @@ def plan(path: str, overrides: list[str], seeds: int | None, /) -> str:
 def runs(path: str, overrides: list[str], seeds: int | None, /) -> str:
     """List the runs of a scenario without looking at what they will take, which is quicker than `plan`.
 
-    Returns JSON ``{"runs": [{"run", "point", "seed", "hash"}]}``.
+    Returns JSON ``{"runs": [{"run", "point", "seed", "hash"}], "parts": {name: version}}``: of the parts of the model
+    those that concern one of the runs.
     """
 
 def run(path: str, overrides: list[str], options: dict[str, Any], progress: Callable[[str], bool] | None, /) -> str:

@@ -78,11 +78,11 @@ def full_table(rows: Sequence[Row]) -> str:
     return "\n".join([*head, "|---|---|---|---|---:|---:|---:|---|", *(row.line() for row in rows)])
 
 
-def record(page: Path, **parts: str) -> None:
-    """Writes each part between its markers; the page is left as it is if a marker is missing."""
+def record(page: Path, by: str = "make crosscheck-ns3-record", **parts: str) -> None:
+    """Writes each part between its markers, which name the command; the page stays as it is if a marker is missing."""
     text = page.read_text(encoding="utf-8")
     for name, content in parts.items():
-        begin = f"<!-- {name}: written by `make crosscheck-ns3-record`; do not edit -->\n"
+        begin = f"<!-- {name}: written by `{by}`; do not edit -->\n"
         end = f"<!-- end of {name} -->"
         before, found, rest = text.partition(begin)
         _, closed, after = rest.partition(end)

@@ -177,7 +177,7 @@ void SetTcpDefaults() {
     Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(Number("initial_window")));
     Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(Number("ack_every")));
     Config::SetDefault("ns3::TcpSocket::DelAckTimeout", TimeValue(NanoSeconds(Number("delayed_ack_timeout"))));
-    Config::SetDefault("ns3::TcpSocket::ConnTimeout", TimeValue(NanoSeconds(Number("rto_initial"))));
+    Config::SetDefault("ns3::TcpSocket::ConnTimeout", TimeValue(NanoSeconds(Number("syn_timeout"))));
 }
 
 void Dropped(Ptr<const Packet>) { ++dropped; }

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import blocks
 import pytest
 from compare import Explained, Run, Setting, judge, measure, parse, read_explained, table
 from crosscheck_page import Row, full_table, record, summary
@@ -84,3 +85,9 @@ def test_a_page_without_a_place_stays_as_it_is(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no place for the result"):
         record(page, result="RESULT")
     assert page.read_text(encoding="utf-8") == "no markers"
+
+
+def test_the_table_of_blocks_is_that_of_its_runs() -> None:
+    runs = blocks.read(blocks.DATA)
+    assert {run.seed for run in runs} == set(blocks.SEEDS)
+    assert blocks.table(runs) in PAGE.read_text(encoding="utf-8")

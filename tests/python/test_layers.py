@@ -150,7 +150,7 @@ LAYERS = {
         driver
     """,
     "lab": """
-        clock error file suggest
+        clock discipline error file suggest
         process reference source template
         files tools
         names sweep unprivileged

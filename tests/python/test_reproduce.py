@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +18,7 @@ from anabranch import codec
 from anabranch.cli import app, progress
 from anabranch.cli.elsewhere import How
 from anabranch.errors import AnabranchError
-from anabranch.reproduce import Experiment, age, comparison, costs, pages, record, registry, runner
+from anabranch.reproduce import Experiment, age, costs, documents, pages, record, registry, runner, versions, waiting
 from anabranch.reproduce.rows import REDUCTIONS
 from anabranch.running import plan as planning
 from anabranch.running import speed
@@ -54,7 +54,7 @@ sessions = 4
 "transport.scdp.initial_window" = [2, 12]
 """
 WINDOW = "transport.scdp.initial_window"
-PAPERS = ["scdp", "ndp", "joy", "song"]
+PAPERS = ["scdp", "polyraptor", "ndp", "joy", "song"]
 
 
 ABOUT = f"""\
@@ -125,9 +125,9 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A repository with one small experiment."""
     write(tmp_path)
     for paper in PAPERS:
-        page = tmp_path / comparison.PAGE.format(paper)
+        page = tmp_path / documents.PAGE.format(paper)
         page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(f"# {paper}\n\n{comparison.BEGIN}\n{comparison.END}\n")
+        page.write_text(f"# {paper}\n\n{documents.BEGIN}\n{documents.END}\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(speed, "calibrate", lambda: 1e6)
     return tmp_path
@@ -209,8 +209,8 @@ def test_it_runs_draws_compares_and_writes_pages(lab: Path) -> None:
     assert 'href="scdp/toy/report.html"' in (lab / "out/reproduce/index.html").read_text()
     full = (lab / "out/reproduce/scdp/toy/report.html").read_text()
     assert "unexplained" in full
-    assert re.search(r"<p>Statements of the paper: \d+; \d+ come out[^<]*, unexplained\.</p>", full)
-    assert "Statements of the paper" not in page, "the quick size is not judged"
+    assert "<p>Of 1 claim at the paper&#39;s settings 1 is unexplained.</p>" in full
+    assert "at the paper&#39;s settings" not in page, "the quick size is not judged"
 
 
 def test_finished_runs_are_kept(lab: Path) -> None:
@@ -372,7 +372,7 @@ def test_recording_writes_record_costs_and_tables(lab: Path) -> None:
     assert kept is not None
     assert (kept.quick, kept.seeds, list(kept.claims)) == (False, (1, 2), ["goodput"])
     page = (lab / "docs/fidelity/scdp.md").read_text()
-    assert "| `scdp/toy` | mean goodput (§0, Fig. 99) | 0.5 Gbps | " in page
+    assert "| `scdp/toy` | full, 2 seeds | mean goodput (§0, Fig. 99) | 0.5 Gbps | " in page
     assert "**unexplained**" in page
     assert "Nothing has been recorded yet." in (lab / "docs/fidelity/ndp.md").read_text()
     # What is recorded is the same for every run of the same version; times are apart.
@@ -407,23 +407,13 @@ def test_the_check_fails_for_what_is_unexplained(lab: Path) -> None:
     assert invoke("--check").exit_code == 0
 
 
-def test_the_check_says_what_is_old_single_or_not_recorded(lab: Path) -> None:
+def test_the_check_says_what_is_single_or_not_recorded(lab: Path) -> None:
     about = lab / "scenarios/scdp/toy/experiment.toml"
     about.write_text(EXPLAINED.replace("{= 4 / 2|.0f}", "(`anabranch run scenarios/scdp/toy/toy.toml`) {once:2.5}"))
-    source = lab / age.SOURCE
-    source.parent.mkdir(parents=True)
-    source.write_text("pub const MODEL: u32 = 9999;")
     assert invoke("scdp/toy", "--record", "--seeds", "1").exit_code == 0
     result = invoke("--check")
-    assert "remark: scdp/toy: older than the model: recorded with version" in result.stderr
     assert "remark: scdp/toy: one seed: goodput" in result.stderr
     assert "remark: scdp/toy: explanation.fast: measured once, not recorded: 2.5, what a command shows" in result.stderr
-    # Nothing is invented for a record that says neither its model nor its commit.
-    file = record.path(lab, "scdp/toy")
-    kept = record.read(file)
-    assert kept is not None
-    record.write(file, replace(kept, model=None, commit=None))
-    assert "recorded before commits and models were kept" in invoke("--check").stderr
     # A reference to what is not there fails, and so does an experiment that is not there.
     about.write_text(EXPLAINED.replace("{= 4 / 2|.0f}", "{claim:fast}"))
     registry.load.cache_clear()
@@ -435,6 +425,44 @@ def test_the_check_says_what_is_old_single_or_not_recorded(lab: Path) -> None:
     result = invoke("--check")
     assert result.exit_code == 2
     assert "explanation.fast: experiments: 'scdp/tay' is not among the experiments" in " ".join(result.stderr.split())
+
+
+def test_the_check_fails_for_records_of_an_older_model(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (lab / "scenarios/scdp/toy/experiment.toml").write_text(EXPLAINED)
+    (lab / waiting.FILE).parent.mkdir(parents=True, exist_ok=True)
+    (lab / waiting.FILE).write_text(f"{waiting.HEAD}\nscdp/toy\n")
+    assert invoke("scdp/toy", "--record", "--seeds", "1").exit_code == 0
+    assert waiting.read(lab) == {}, "recording takes it off the list"
+    file = record.path(lab, "scdp/toy")
+    kept = record.read(file)
+    assert kept is not None
+    there = versions.now(toy())
+    assert there is not None
+    assert (kept.model, kept.parts) == (there.model, there.parts)
+    assert "Older than the model" not in (lab / "docs/fidelity/scdp.md").read_text()
+    assert invoke("--check").exit_code == 0
+    part = next(iter(there.parts))
+    again = "`anabranch reproduce scdp/toy --record` makes it again"
+    old = {
+        f"older than a part of the model: {part} (version {there.parts[part]}, now 77)": kept,
+        f"older than the model: recorded with version 1, now {there.model}": replace(kept, model=1),
+        # Nothing is invented for a record that says neither its model nor a commit that is here.
+        "recorded before models were kept": replace(kept, model=None, parts=None, commit="0123456789"),
+        "recorded before parts of the model were kept": replace(kept, parts=None, commit=None),
+    }
+    parts = {**there.parts, part: 77}
+    for said, made in old.items():
+        with monkeypatch.context() as patch:
+            if made is kept:
+                patch.setattr(planning, "model_parts", lambda *_: parts)
+            record.write(file, made)
+            assert invoke("--pages").exit_code == 0
+            assert (
+                "**Older than the model** are the records of `scdp/toy`" in (lab / "docs/fidelity/scdp.md").read_text()
+            )
+            result = invoke("--check")
+            assert result.exit_code == 1
+            assert f"scdp/toy: {said}; {again}" in " ".join(result.stdout.split())
 
 
 SUM = """\
@@ -496,7 +524,7 @@ def test_a_calculation_needs_no_scenario_and_comes_out_exactly(
     assert result.exit_code == 0
     assert "no runs to do" in result.stderr
     page = (lab / "docs/fidelity/scdp.md").read_text()
-    assert "| `scdp/sum` | load of a core switch (§0) | 5.33333 | 5.33 | 1.000 | calculated | exact |" in page
+    assert "| `scdp/sum` | calculated | load of a core switch (§0) | 5.33333 | 5.33 | exact |" in page
     assert invoke("--check").exit_code == 0
     assert (lab / "out/reproduce/scdp/sum/figures/fig98.svg").is_file()
     report = (lab / "out/reproduce/scdp/sum/report.html").read_text()
@@ -546,8 +574,38 @@ def test_a_calculation_that_is_not_exact_is_unexplained(
 
 
 def test_the_pages_are_those_that_the_records_make() -> None:
-    for page, text in comparison.pages(ROOT):
-        assert page.read_text(encoding="utf-8") == text, "run `anabranch reproduce --record`"
+    for page, text in documents.pages(ROOT):
+        assert page.read_text(encoding="utf-8") == text, "run `anabranch reproduce --pages`"
+
+
+def test_what_waits_to_be_recorded_again_is_listed_and_the_list_shrinks() -> None:
+    experiments = registry.experiments()
+    names = waiting.read(ROOT)
+    old = age.old(ROOT, experiments, record.read_all(ROOT, experiments))
+    assert [f"{name}: {said}" for name, said in old.items() if name not in names] == [], "record them again"
+    assert [name for name in names if name not in old] == [], "they wait no more: run `anabranch reproduce --pages`"
+    assert waiting.added(ROOT) == [], "nothing is put on the list while the model stays the same"
+
+
+def test_what_is_put_on_the_list_is_found(tmp_path: Path) -> None:
+    def commit(model: int, *names: str) -> None:
+        for file, text in ((versions.SOURCE, f"const MODEL: u32 = {model};"), (waiting.FILE, "\n".join(names) + "\n")):
+            (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / file).write_text(text)
+        git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@example.org"]
+        subprocess.run([*git, "add", "."], check=True)
+        subprocess.run([*git, "commit", "--quiet", "--message", "one"], check=True)
+
+    subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
+    commit(6, "scdp/a", "scdp/b")
+    commit(6, "ndp/a was scdp/a", "scdp/b")
+    assert waiting.added(tmp_path) == [], "another name is no other experiment"
+    commit(6, "scdp/b")
+    assert waiting.added(tmp_path) == []
+    commit(6, "scdp/b", "scdp/c", "scdp/a")
+    assert waiting.added(tmp_path) == ["scdp/a", "scdp/c"]
+    commit(7, "scdp/b", "scdp/c", "scdp/a")
+    assert waiting.added(tmp_path) == [], "another model makes other records old"
 
 
 def test_every_record_is_of_an_experiment() -> None:

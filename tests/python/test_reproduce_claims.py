@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anabranch.errors import AnabranchError
-from anabranch.reproduce import age, comparison, record
+from anabranch.reproduce import age, comparison, documents, fairness, record, tables
 from anabranch.reproduce.claims import Claim, Measured, deviation, judge, measure
 from anabranch.reproduce.model import Experiment, Explanation
 from anabranch.reproduce.record import Record, fingerprint
@@ -36,6 +36,7 @@ EXPERIMENT = Experiment(
         "open": Explanation("not explained", "Nobody knows."),
     },
 )
+LACKS = "arithmetic, but its text computes nothing: expected {= EXPRESSION}"
 TOML = '# Comment\nname = "a"\nrepeat = 3\n[fabric]\nk = 4\n'
 
 
@@ -89,14 +90,12 @@ def test_a_bound_has_no_tolerance_but_its_interval() -> None:
         (row,) = comparison.rows([experiment], {"scdp/fig99": recorded(values)})
         return row.words
 
-    assert words({1: 0.952, 2: 0.952001, 3: 0.951999}) == "does not hold (0.952, needs ≥ 1), unexplained"
+    assert words({1: 0.952, 2: 0.952001, 3: 0.951999}) == "does not hold, unexplained"
     assert words({1: 0.952, 2: 1.1, 3: 0.9}) == "holds within the interval"
     assert words({1: 1.2, 2: 1.1, 3: 1.3}) == "holds"
-    table = comparison.markdown([experiment], {"scdp/fig99": recorded({1: 0.952, 2: 0.952})})
-    assert (
-        "| 0.952 (under every seed) | 0.952 | full, 2 seeds | **does not hold (0.952, needs ≥ 1), unexplained** (1) |"
-        in table
-    )
+    table = tables.markdown([experiment], {"scdp/fig99": recorded({1: 0.952, 2: 0.952})}, {})
+    assert "| `scdp/fig99` | full, 2 seeds | mean goodput" in table
+    assert "| ≥ 1 | 0.952 (under every seed) | **does not hold, unexplained** (1) |" in table
 
 
 def test_one_value_under_every_seed_has_no_interval() -> None:
@@ -117,7 +116,12 @@ def test_a_row_tells_paper_measured_ratio_and_size() -> None:
     assert (row.verdict, row.size) == ("agrees", "full, 3 seeds")
     bound = replace(EXPERIMENT, claim=(replace(CLAIM, relation="at least", unit="%"),))
     (row,) = comparison.rows([bound], {"scdp/fig99": recorded({1: 0.001}, quick=True)})
-    assert (row.paper, row.measured, row.ratio, row.size) == ("≥ 10 %", "0.00100 %", "0.00010", "quick, 1 seed")
+    assert (row.paper, row.measured, row.ratio, row.size) == (
+        "≥ 10 %",
+        "0.00100 % (1 seed)",
+        "0.00010",
+        "quick, 1 seed",
+    )
     assert comparison.rows([EXPERIMENT], {}) == []
     nought = replace(EXPERIMENT, claim=(replace(CLAIM, paper=0.0),))
     (row,) = comparison.rows([nought], {"scdp/fig99": recorded({1: 1.0})})
@@ -129,24 +133,25 @@ def test_the_table_is_markdown_with_explanations_below() -> None:
     claims = (*EXPERIMENT.claim, other, replace(EXPERIMENT.claim[0], key="lost"))
     experiment = replace(EXPERIMENT, claim=claims, notes="A choice.")
     made = recorded({}, claims={"goodput": Measured({1: 20.0}), "fct": Measured({1: 20.0})})
-    lines = comparison.markdown([experiment, replace(EXPERIMENT, name="scdp/fig98")], {"scdp/fig99": made}).splitlines()
+    both = [experiment, replace(EXPERIMENT, name="scdp/fig98")]
+    lines = tables.markdown(both, {"scdp/fig99": made}, {}).splitlines()
     rows = [line for line in lines if line.startswith("| `")]
-    unexplained = "| 10 Gbps | 20.0 Gbps | 2.00 | full, 1 seed | **unexplained** |"
-    assert rows[0] == "| `scdp/fig99` | mean goodput \\| of SCDP (§V-A) " + unexplained
-    assert rows[1].endswith("| explained (1) |")
-    assert rows[2].endswith("| – | – | full, 3 seeds | not measured |")
+    unexplained = "| 10 Gbps | 20.0 Gbps (1 seed) | **unexplained** |"
+    assert rows[0] == "| `scdp/fig99` | full, 1 seed | mean goodput \\| of SCDP (§V-A) " + unexplained
+    assert rows[1].endswith("| explained: arithmetic (1) |")
+    assert rows[2].endswith("| – | not measured |")
     assert "1. Because of the *buffer*, 10 of 20." in lines
     assert "- `scdp/fig99`: A choice." in lines
     assert "Not recorded yet: `scdp/fig98`." in lines
 
 
 def test_the_table_goes_between_its_markers() -> None:
-    page = f"# Page\n\n{comparison.BEGIN}\nold\n{comparison.END}\n\nText.\n"
-    once = comparison.insert(page, "| new |")
-    assert once == f"# Page\n\n{comparison.BEGIN}\n\n| new |\n\n{comparison.END}\n\nText.\n"
-    assert comparison.insert(once, "| new |") == once
+    page = f"# Page\n\n{documents.BEGIN}\nold\n{documents.END}\n\nText.\n"
+    once = documents.insert(page, "| new |")
+    assert once == f"# Page\n\n{documents.BEGIN}\n\n| new |\n\n{documents.END}\n\nText.\n"
+    assert documents.insert(once, "| new |") == once
     with pytest.raises(AnabranchError, match=r"docs/a.md: the markers"):
-        comparison.insert("# Page\n", "| new |", where="docs/a.md")
+        documents.insert("# Page\n", "| new |", where="docs/a.md")
 
 
 def test_what_keeps_a_table_from_being_fair_is_found(tmp_path: Path) -> None:
@@ -155,10 +160,10 @@ def test_what_keeps_a_table_from_being_fair_is_found(tmp_path: Path) -> None:
     file.write_text(TOML)
 
     def problems(made: Record) -> list[str]:
-        return comparison.problems(tmp_path, [EXPERIMENT], {"scdp/fig99": made})
+        return fairness.problems(tmp_path, [EXPERIMENT], {"scdp/fig99": made}, {})
 
     assert problems(recorded({1: 10.0})) == []
-    assert problems(recorded({1: 20.0})) == ["scdp/fig99, goodput: 20.0 Gbps against 10 Gbps, unexplained"]
+    assert problems(recorded({1: 20.0})) == ["scdp/fig99, goodput: 20.0 Gbps (1 seed) against 10 Gbps, unexplained"]
     assert problems(recorded({})) == ["scdp/fig99, goodput: not measured"]
     assert problems(recorded({1: 10.0}, incomplete=2)) == ["scdp/fig99: 2 runs did not complete"]
     quick = fingerprint(EXPERIMENT, TOML, quick=True)
@@ -176,7 +181,10 @@ def test_every_text_that_a_record_does_not_fit_is_a_problem(tmp_path: Path) -> N
     claims += [replace(CLAIM, key=key, explanation="") for key in ("goodput", "lost")]
     experiment = replace(EXPERIMENT, claim=tuple(claims), explanation=explanation, calculate="a.b")
     made = recorded({1: 10.0}, scenario=fingerprint(experiment, "", quick=False))
-    found = comparison.problems(tmp_path, [experiment], {"scdp/fig99": made})
+    found = fairness.problems(tmp_path, [experiment], {"scdp/fig99": made}, {})
+    computes = [problem for problem in found if "computes nothing" in problem]
+    found = [problem for problem in found if problem not in computes]
+    assert computes == [f"scdp/fig99: explanation.{name}: {LACKS}" for name in ("why1", "why2")]
     assert found[:4] == [f"scdp/fig99, {key}: not measured" for key in ("goodput0", "goodput1", "goodput2", "lost")]
     said = ["not arithmetic: float division by zero", "'d' does not fit 10.0", "has not measured lost"]
     assert [part in text for part, text in zip(said, found[4:], strict=True)] == [True] * 3
@@ -226,7 +234,7 @@ def test_a_record_names_the_commit_that_made_it(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("two")
     assert age.commit(tmp_path) == f"{made}-dirty"
     old = recorded({1: 9.0}, commit=made)
-    assert f"- {made}: `scdp/fig99`" in comparison.markdown([EXPERIMENT], {"scdp/fig99": old})
+    assert f"- {made}: `scdp/fig99`" in tables.markdown([EXPERIMENT], {"scdp/fig99": old}, {})
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": 7}', '{"schema": 1, "claims": 3}'])

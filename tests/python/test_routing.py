@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from anabranch import routing
 from anabranch.errors import RoutingError
-from anabranch.routing import goodput
+from anabranch.routing import goodput, loss
 from anabranch.routing.inputs import ask
 
 TREE = 'topology="m-port-n-tree", m=4, n=3'
@@ -160,3 +160,25 @@ def test_goodput_follows_from_its_parts() -> None:
     assert [s for s in range(1, 26) if goodput.timeouts(s) < 0] == [3]
     assert goodput.goodput_incast(1) == pytest.approx(3.44e6, rel=0.001)
     assert goodput.goodput_ideal(1) == pytest.approx(64.0e6, rel=0.001)
+
+
+def test_equation_3_1_is_the_loss_at_which_padhyes_windows_fill_pipe_and_buffer() -> None:
+    """Both are 0.87 / sqrt(p) packets a round without timeouts, with an acknowledgement for two packets."""
+    for flows, room in ((16, 50), (32, 200)):
+        lost = loss.loss_rate(flows, 167, room)
+        assert flows * loss.throughput(lost, 1.0, 0.0) == pytest.approx(167 + room, rel=0.01)
+    assert loss.loss_rate(32, 167, 50) == pytest.approx(4 * loss.loss_rate(16, 167, 50))
+    assert loss.loss_rate(1000, 10, 10) == 1
+
+
+def test_timeouts_follow_from_loss_and_hold_blocks_up() -> None:
+    shares = [loss.timeout_share(lost) for lost in (0.0, 0.001, 0.01, 0.1, 0.5)]
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
+    assert loss.throughput(0.0, 0.01, 0.2, most=45) == 4500
+    assert loss.backoff(0.5) == pytest.approx(8.0)
+    for more in (0.001, 0.01, 0.1):
+        few, many = (loss.block_goodput(n, 180, more, packets_per_s=83_333, rto_s=0.2) for n in (2, 8))
+        assert 0 < few < 1
+        assert many < 1
+        assert few > loss.block_goodput(2, 180, 2 * more, packets_per_s=83_333, rto_s=0.2)

@@ -35,6 +35,8 @@ DATA = ROOT / "docs" / "fidelity" / "data" / "traffic.json"
 PAGE = ROOT / "docs" / "fidelity" / "traffic.md"
 
 EPSILON = 0.01
+LOOSER = (0.5, 0.1, 0.05)
+"""The paper's other targets."""
 REPLICATES = 1000
 MODELS = ("lognormal", "weibull", "normal")
 
@@ -51,7 +53,6 @@ def study(trace: str, width: str, volumes: Volumes) -> dict[str, Any]:
     rates = volumes.rates()
     both = {rule: tails.clauset(volumes, rule) for rule in tails.RULES}
     power = {rule: _power(volumes, rule, tail) for rule, tail in both.items()}
-    capacities = dimension(volumes, epsilon=EPSILON)
     actual = quantile(rates)[0]
     return {
         "trace": trace,
@@ -65,9 +66,8 @@ def study(trace: str, width: str, volumes: Volumes) -> dict[str, Any]:
         "gamma": {name: f.gamma for name, f in found.fits.items() if isinstance(f, Fitted)},
         "power": power,
         "anomalies": [a.kind for a in anomalies(volumes)],
-        "held_out": {
-            c.method: c.held_out.as_json() for c in capacities.capacities if isinstance(c, Capacity) and c.held_out
-        },
+        "held_out": _held_out(volumes, EPSILON),
+        "looser": {str(epsilon): _held_out(volumes, epsilon) for epsilon in LOOSER},
         "p95": {
             name: f.quantile(0.95) / actual
             for name, f in found.fits.items()
@@ -75,6 +75,12 @@ def study(trace: str, width: str, volumes: Volumes) -> dict[str, Any]:
         },
         "scale": actual / float(rates.mean()),
     }
+
+
+def _held_out(volumes: Volumes, epsilon: float) -> dict[str, Any]:
+    """By method, the share of the bins of the later part that are above the capacity, with its interval."""
+    found = dimension(volumes, epsilon=epsilon).capacities
+    return {one.method: one.held_out.as_json() for one in found if isinstance(one, Capacity) and one.held_out}
 
 
 def _power(volumes: Volumes, rule: tails.Rule, tail: Tail | Inconclusive) -> dict[str, Any]:
@@ -108,9 +114,16 @@ def _ruled_out(row: dict[str, Any], rule: str) -> bool:
     return row["power"][rule]["p"] is not None and row["power"][rule]["p"] <= LEVEL
 
 
-def _kept(row: dict[str, Any], method: str) -> bool:
+def _shares(row: dict[str, Any], epsilon: float) -> dict[str, Any]:
+    """What was above the capacities for an epsilon, by method."""
+    found: dict[str, Any] = row["held_out"] if epsilon == EPSILON else row["looser"][str(epsilon)]
+    return found
+
+
+def _kept(method: str, epsilon: float, row: dict[str, Any]) -> bool:
     """Whether the promise was kept on the later part: its interval does not lie above epsilon."""
-    return method in row["held_out"] and row["held_out"][method]["low"] <= EPSILON
+    found = _shares(row, epsilon)
+    return method in found and found[method]["low"] <= epsilon
 
 
 def _best(rows: list[dict[str, Any]]) -> str:
@@ -192,20 +205,12 @@ def _variations(rows: list[dict[str, Any]]) -> tuple[int, str]:
 
 def _uses(rows: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
     """Claims of sections IV and V."""
-    methods = ("meent", *MODELS, "empirical")
-    shares = {m: statistics.mean(r["held_out"][m]["share"] for r in rows if m in r["held_out"]) for m in methods}
-    kept = _listed((m, of(rows, partial(_kept_by, m))) for m in methods)
-    mean = _listed((m, f"{share:.3f}") for m, share in shares.items())
     actual = [row["scale"] for row in rows]
     errors = _listed((m, f"{nrmse(actual, [r['scale'] * r['p95'][m] for r in rows]):.2f}") for m in MODELS)
     middle = _listed((m, f"{statistics.median(abs(r['p95'][m] - 1) for r in rows):.0%}") for m in MODELS)
     closest = _listed((m, of(rows, partial(_is_closest, m))) for m in MODELS)
     return [
-        (
-            f"Capacities by the log-normal keep their promise (epsilon = {EPSILON}), Meent's formula fails",
-            "§IV, Fig. 6",
-            f"on the later third, not refuted: {kept}; mean epsilon-hat: {mean}",
-        ),
+        *(_promise(rows, epsilon) for epsilon in (*LOOSER, EPSILON)),
         (
             "The log-normal predicts the 95th percentile best, then Weibull, then normal",
             "§V, Fig. 7, Table I",
@@ -214,8 +219,17 @@ def _uses(rows: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
     ]
 
 
-def _kept_by(method: str, row: dict[str, Any]) -> bool:
-    return _kept(row, method)
+def _promise(rows: list[dict[str, Any]], epsilon: float) -> tuple[str, str, str]:
+    """Figure 6 for one epsilon."""
+    methods = ("meent", *MODELS, "empirical")
+    known = {m: [found[m]["share"] for found in (_shares(r, epsilon) for r in rows) if m in found] for m in methods}
+    kept = _listed((m, of(rows, partial(_kept, m, epsilon))) for m in methods)
+    mean = _listed((m, f"{statistics.mean(shares):.3f}") for m, shares in known.items())
+    return (
+        f"Capacities by the log-normal keep their promise (epsilon = {epsilon}), Meent's formula fails",
+        "§IV, Fig. 6",
+        f"on the later third, not refuted: {kept}; mean epsilon-hat: {mean}",
+    )
 
 
 def _is_closest(model: str, row: dict[str, Any]) -> bool:

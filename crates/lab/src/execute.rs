@@ -13,7 +13,7 @@ use crate::error::{Failure, LabError};
 use crate::files;
 use crate::names::WorkFolder;
 use crate::network::{self, Entry, Network};
-use crate::plan::{Plan, Run, Scope, Switch};
+use crate::plan::{Plan, Run, SWITCH, Scope, Switch};
 use crate::process::{self, Ended, Process, Stop, Waited};
 use crate::tools;
 use crate::unprivileged;
@@ -38,6 +38,9 @@ pub struct RunResult {
     pub steps: Vec<f64>,
     /// Bytes that each host has sent while the steps ran, headers of Ethernet included.
     pub sent_bytes: serde_json::Map<String, Value>,
+    /// Objects of JSON that programs and steps have printed, each on a line of its own, by where they ran: the last of them.
+    #[serde(skip_serializing_if = "serde_json::Map::is_empty")]
+    pub said: serde_json::Map<String, Value>,
     /// What the switch has counted, in its own words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub switch: Option<Value>,
@@ -132,6 +135,7 @@ impl Executor {
             seconds: None,
             steps: Vec::new(),
             sent_bytes: serde_json::Map::new(),
+            said: serde_json::Map::new(),
             switch: None,
             failure: None,
             point: run.point,
@@ -165,6 +169,10 @@ impl Executor {
         let names = run.lab.hosts.iter().map(|host| host.name.clone());
         outcome.sent_bytes =
             names.zip(after.iter().zip(before).map(|(after, before)| Value::from(after - before))).collect();
+        for (_, host, process) in &mut standing.programs {
+            process.end();
+            say(&mut outcome.said, host, process);
+        }
         standing.programs.clear();
         outcome.switch = standing.network.end_switch();
         result
@@ -178,6 +186,7 @@ impl Executor {
             .hosts
             .iter()
             .map(|host| scope.scope().dir(&host.name))
+            .chain([scope.scope().dir(SWITCH)])
             .chain([scope.folder.join("files"), scope.folder.join("output")])
         {
             fs::create_dir_all(&folder).map_err(LabError::path(&folder))?;
@@ -268,6 +277,17 @@ fn make_files(scope: &ScopeOf<'_>, entry: &Entry, stop: Stop<'_>) -> Result<(), 
     Ok(())
 }
 
+/// Keeps what a process has said in JSON.
+fn say(said: &mut serde_json::Map<String, Value>, host: &str, process: &Process) {
+    let lines = process.json();
+    if lines.is_empty() {
+        return;
+    }
+    if let Value::Array(all) = said.entry(host).or_insert_with(|| Value::Array(Vec::new())) {
+        all.extend(lines);
+    }
+}
+
 fn started(what: &str, command: &mut Command, log: &Path) -> Result<Process, Stopped> {
     Process::start(what.to_owned(), command, log)
         .map_err(|error| Stopped::Run(Failure { what: format!("{what}: {error}"), output: Vec::new() }))
@@ -332,6 +352,9 @@ impl Standing<'_> {
                 let waited = process.wait(limit.saturating_sub(watch.elapsed()), stop);
                 let ended = expect(process, waited, step.expect, limit)?;
                 longest = longest.max(*begun + ended.after);
+            }
+            for (host, (_, process)) in step.on.names().iter().zip(&processes) {
+                say(&mut outcome.said, host, process);
             }
             outcome.steps.push(longest.as_secs_f64());
             if step.measure {

@@ -29,10 +29,16 @@ pub struct LabFile {
     #[schemars(range(min = 576, max = 9000))]
     pub mtu: u16,
     /// The switch in the middle. `kind = "scdp"` (by default) is `scdp switch`, to which all other keys go; `kind = "bridge"` is the
-    /// bridge of the kernel, which multicasts by IGMP snooping and knows `rate`, of all links and both ways, only.
+    /// bridge of the kernel, which multicasts by IGMP snooping and knows `rate`, of all links and both ways; or, instead, `down` and
+    /// `up`: what a link has towards the host and from it, as a list of queueing disciplines in the words of tc(8), each inside the one
+    /// before (`["htb rate 100mbit burst 15k", "bfifo limit 30kB"]`). `offload = true` lets the kernel send several segments as one packet.
     #[serde(default)]
     #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub switch: toml::Table,
+    /// Settings of the kernel in each host, by their names for sysctl(8): `"net.ipv4.tcp_ecn" = 1`.
+    #[serde(default)]
+    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
+    pub sysctl: BTreeMap<String, Setting>,
     /// The hosts by their names: a small letter first, then at most 14 small letters, digits and hyphens. 2 to 64.
     #[serde(default)]
     pub hosts: BTreeMap<String, HostConfig>,
@@ -72,6 +78,16 @@ pub struct HostConfig {
     pub link: toml::Table,
 }
 
+/// A value of a setting of the kernel.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(untagged, expecting = "expected a whole number or a text")]
+pub enum Setting {
+    /// One number.
+    Number(i64),
+    /// Anything else: `"4096 131072 6291456"`.
+    Text(String),
+}
+
 /// A file: either of `size` random bytes, or made by a command.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -88,7 +104,7 @@ pub struct FileConfig {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProgramConfig {
-    /// The host it runs in, or a list of hosts.
+    /// The host it runs in, or a list of hosts. `"switch"` is where the switch is, with an interface of each host's name.
     pub on: Hosts,
     /// What is run, without a shell: a text that is split at spaces (quotation marks keep together), or a list of words.
     pub command: Words,

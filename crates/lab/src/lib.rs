@@ -5,6 +5,7 @@
 //! topology of several: Mininet and Containerlab do that.
 
 mod clock;
+mod discipline;
 mod error;
 mod execute;
 mod file;
@@ -23,7 +24,9 @@ mod unprivileged;
 
 pub use error::{Failure, FileError, LabError, Place};
 pub use execute::{Executor, RunResult, Standing};
-pub use file::{CheckConfig, FileConfig, HostConfig, Hosts, LabFile, ProgramConfig, StepConfig, SweepValues, Words};
+pub use file::{
+    CheckConfig, FileConfig, HostConfig, Hosts, LabFile, ProgramConfig, Setting, StepConfig, SweepValues, Words,
+};
 pub use names::{Cleaned, clean};
 pub use plan::{Plan, Run};
 pub use reference::{reference, schema};

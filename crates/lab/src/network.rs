@@ -9,9 +9,11 @@ use anabranch_transport::Rate;
 use serde_json::Value;
 
 use crate::clock::Watch;
+use crate::discipline::Chain;
 use crate::error::LabError;
+use crate::file::Setting;
 use crate::names::Namespace;
-use crate::plan::{Lab, LabHost, Switch};
+use crate::plan::{Lab, LabHost, SWITCH, Switch};
 use crate::process::{Process, Stop, Waited};
 use crate::tools;
 
@@ -62,7 +64,7 @@ pub(crate) struct Network {
     process: Option<Process>,
     hosts: Vec<(LabHost, Namespace)>,
     /// Its cables go with it.
-    _switch: Namespace,
+    switch: Namespace,
 }
 
 impl Network {
@@ -93,16 +95,21 @@ impl Network {
             tools::run("ip", &["-n", &namespace.name, "-batch", "-"], &host_batch(lab, index))?;
             if let Some(rate) = host.rate {
                 shape(&namespace.name, INTERFACE, rate)?;
-                if lab.switch == Switch::Bridge {
+                if matches!(lab.switch, Switch::Bridge { .. }) {
                     shape(&switch.name, &host.name, rate)?;
                 }
             }
+            queue(&switch.name, &host.name, host.down.as_ref())?;
+            queue(&namespace.name, INTERFACE, host.up.as_ref())?;
+            for (name, value) in &lab.file.sysctl {
+                set(&namespace.name, name, value)?;
+            }
         }
         let process = match &lab.switch {
-            Switch::Bridge => None,
+            Switch::Bridge { .. } => None,
             Switch::Scdp(table) => Some(start_switch(lab, table, seed, entry, &switch.name, folder, stop)?),
         };
-        let network = Self { process, hosts, _switch: switch };
+        let network = Self { process, hosts, switch };
         network.wait_for_links(stop)?;
         Ok(network)
     }
@@ -125,8 +132,11 @@ impl Network {
         Ok(())
     }
 
-    /// The namespace of a host.
+    /// The namespace of a host, or of the switch.
     pub(crate) fn namespace(&self, host: &str) -> &str {
+        if host == SWITCH {
+            return &self.switch.name;
+        }
         let found = self.hosts.iter().find(|(known, _)| known.name == host);
         &found.expect("the plan has checked the names").1.name
     }
@@ -167,12 +177,12 @@ fn interface(namespace: &str) -> Result<Value, LabError> {
 fn switch_batch(lab: &Lab) -> String {
     let mut batch = vec!["link set dev lo up".to_owned()];
     let mut master = String::new();
-    if lab.switch == Switch::Bridge {
+    if matches!(lab.switch, Switch::Bridge { .. }) {
         // It knows who has joined a group, by its own queries (RFC 2236 §3), which are answered within 0.1 s: the default of 10 s is
         // how long it would send groups to everybody first. Times are in 10 ms.
         let querier = "mcast_snooping 1 mcast_querier 1 mcast_query_response_interval 10";
         batch.push(format!("link add name {BRIDGE} type bridge {querier}"));
-        batch.push(format!("link set dev {BRIDGE} addrgenmode none mtu {} up", lab.file.mtu));
+        batch.push(format!("link set dev {BRIDGE} {}mtu {} up", no_addresses(), lab.file.mtu));
         master = format!(" master {BRIDGE}");
     }
     batch.extend(lab.hosts.iter().map(|host| format!("link set dev {} {}{master} up", host.name, ethernet(lab))));
@@ -182,7 +192,13 @@ fn switch_batch(lab: &Lab) -> String {
 /// What all ends of cables have: no addresses of IPv6, which would talk of themselves; and one packet for each that the wire carries,
 /// not several put into one by the kernel, which a switch in user space would get as a packet of 64 KiB.
 fn ethernet(lab: &Lab) -> String {
-    format!("addrgenmode none mtu {} gso_max_segs 1", lab.file.mtu)
+    let segments = if lab.switch == (Switch::Bridge { offload: true }) { "" } else { " gso_max_segs 1" };
+    format!("{}mtu {}{segments}", no_addresses(), lab.file.mtu)
+}
+
+/// No addresses of IPv6; a kernel without it refuses to be told so.
+fn no_addresses() -> &'static str {
+    if Path::new("/proc/sys/net/ipv6").exists() { "addrgenmode none " } else { "" }
 }
 
 /// Commands of `ip` for a host.
@@ -210,6 +226,35 @@ fn shape(namespace: &str, device: &str, rate: Rate) -> Result<(), LabError> {
     let rate = format!("{}bit", rate.bps());
     let discipline = ["root", "tbf", "rate", &rate, "burst", &burst, "latency", QUEUE];
     tools::run("tc", &[&["-n", namespace, "qdisc", "add", "dev", device][..], &discipline].concat(), "").map(drop)
+}
+
+/// Gives an interface its disciplines.
+fn queue(namespace: &str, device: &str, chain: Option<&Chain>) -> Result<(), LabError> {
+    let Some(chain) = chain else { return Ok(()) };
+    match tools::run("tc", &["-n", namespace, "-batch", "-"], &chain.batch(device)) {
+        Err(LabError::Command { command, said }) if UNKNOWN.iter().any(|unknown| said.contains(unknown)) => {
+            let kinds = chain.kinds().collect::<Vec<_>>().join(", ");
+            let hint = format!(
+                "this kernel may lack a module of {kinds}: tools/linux-vm runs a lab with a kernel that has them"
+            );
+            Err(LabError::Switch { what: format!("`{command}` failed: {said}"), hint: Some(hint) })
+        }
+        result => result.map(drop),
+    }
+}
+
+/// What tc says of a discipline that the kernel does not have.
+const UNKNOWN: [&str; 2] = ["qdisc kind is unknown", "No such file or directory"];
+
+/// Sets a setting of the kernel in a namespace.
+fn set(namespace: &str, name: &str, value: &Setting) -> Result<(), LabError> {
+    let value = match value {
+        Setting::Number(number) => number.to_string(),
+        Setting::Text(text) => text.clone(),
+    };
+    let path = format!("/proc/sys/{}", name.replace('.', "/"));
+    let script = "printf %s \"$1\" > \"$0\"";
+    tools::run("ip", &["netns", "exec", namespace, "sh", "-c", script, &path, &value], "").map(drop)
 }
 
 fn start_switch(

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use anabranch_transport::Rate;
 use serde::Deserialize;
 
+use crate::discipline::Chain;
 use crate::error::{FileError, LabError};
-use crate::file::{HostConfig, Hosts, LabFile, Words};
+use crate::file::{HostConfig, Hosts, LabFile, Setting, Words};
 use crate::source::Source;
 use crate::{suggest, sweep, template};
 
@@ -19,6 +20,9 @@ const MOST_HOSTS: usize = 64;
 const LONGEST_NAME: usize = 15;
 /// Names that mean something else.
 const RESERVED: [&str; 9] = ["address", "dir", "host", "lab", "seed", "lo", "switch", "files", "output"];
+
+/// The name of where the switch is, among those of hosts.
+pub(crate) const SWITCH: &str = "switch";
 
 /// Names that no interface can have: the kernel keeps settings of all interfaces under them (`ip-sysctl`, `conf/all`, `conf/default`).
 const NO_INTERFACE: [&str; 2] = ["all", "default"];
@@ -67,12 +71,18 @@ pub(crate) struct LabHost {
     pub(crate) address: Ipv4Addr,
     /// What its link carries in each direction.
     pub(crate) rate: Option<Rate>,
+    /// Disciplines of the bridge's end of the link, and of the host's.
+    pub(crate) down: Option<Chain>,
+    pub(crate) up: Option<Chain>,
 }
 
 /// Which switch.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Switch {
-    Bridge,
+    Bridge {
+        /// Whether packets may be several segments (TSO, GSO).
+        offload: bool,
+    },
     /// The file of `scdp switch`.
     Scdp(toml::Table),
 }
@@ -161,8 +171,13 @@ fn resolve(source: &Source, tree: &toml::Table, point: &sweep::Point, folder: &P
         Some(_) => return Err(bad(&["switch", "kind"], "expected \"scdp\" or \"bridge\"".to_owned())),
     };
     let hosts = hosts(source, &file, kind == "bridge", &bad)?;
-    let switch = if kind == "bridge" { Switch::Bridge } else { Switch::Scdp(switch_file(&file, &bad)?) };
+    let switch = if kind == "bridge" {
+        Switch::Bridge { offload: offload(&file.switch, &bad)? }
+    } else {
+        Switch::Scdp(switch_file(&file, &bad)?)
+    };
     let lab = Lab { file, hosts, switch, folder: folder.to_owned() };
+    check_settings(&lab, &bad)?;
     check_names(&lab, &bad)?;
     check_commands(&lab, &bad)?;
     Ok(lab)
@@ -176,8 +191,12 @@ fn hosts(source: &Source, file: &LabFile, bridge: bool, bad: &Bad<'_>) -> Result
             .hint(file.hosts.is_empty().then(|| "[hosts.a] is a host with all its defaults".to_owned())));
     }
     if bridge {
-        only_rate(&file.switch, &["switch"], bad)?;
+        only_of_bridge(&file.switch, &["switch"], &BRIDGE_KEYS, bad)?;
     }
+    let chains = |table: &toml::Table, path: &[&str]| -> Result<_, FileError> {
+        Ok(if bridge { [chain(table, path, "down", bad)?, chain(table, path, "up", bad)?] } else { [None, None] })
+    };
+    let [default_down, default_up] = chains(&file.switch, &["switch"])?;
     let default = rate(&file.switch, &["switch"], bad)?;
     let given: BTreeSet<Ipv4Addr> = file.hosts.values().filter_map(|host| host.address).collect();
     let mut free = (1..=254).map(|last| Ipv4Addr::new(10, 0, 0, last)).filter(|address| !given.contains(address));
@@ -210,25 +229,73 @@ fn hosts(source: &Source, file: &LabFile, bridge: bool, bad: &Bad<'_>) -> Result
         }
         let path = ["hosts", &name, "link"];
         if bridge {
-            only_rate(link, &path, bad)?;
+            only_of_bridge(link, &path, &LINK_KEYS, bad)?;
         }
+        let [down, up] = chains(link, &path)?;
+        let (down, up) = (down.or_else(|| default_down.clone()), up.or_else(|| default_up.clone()));
         // The switch that has its own idea of what comes from a host needs no help.
         let uplink = link.contains_key("uplink") || file.switch.contains_key("uplink");
         let rate = rate(link, &path, bad)?.or(default).filter(|_| !uplink);
-        hosts.push(LabHost { name, address, rate });
+        if rate.is_some() && (down.is_some() || up.is_some()) {
+            let hint = "an \"htb\" or \"tbf\" in \"down\" and \"up\" limits a link".to_owned();
+            let key: &[&str] =
+                if link.contains_key("rate") { &["hosts", &name, "link", "rate"] } else { &["switch", "rate"] };
+            return Err(bad(key, "expected either \"rate\" or \"down\" and \"up\"".to_owned()).hint(Some(hint)));
+        }
+        hosts.push(LabHost { name, address, rate, down, up });
     }
     Ok(hosts)
 }
 
-fn only_rate(table: &toml::Table, path: &[&str], bad: &Bad<'_>) -> Result<(), FileError> {
-    match table.keys().find(|key| !["rate", "kind"].contains(&key.as_str())) {
+/// What the kernel's bridge knows, and what each of its links.
+const BRIDGE_KEYS: [&str; 5] = ["kind", "rate", "down", "up", "offload"];
+const LINK_KEYS: [&str; 3] = ["rate", "down", "up"];
+
+fn only_of_bridge(table: &toml::Table, path: &[&str], known: &[&str], bad: &Bad<'_>) -> Result<(), FileError> {
+    match table.keys().find(|key| !known.contains(&key.as_str())) {
         None => Ok(()),
         Some(key) => {
             let key_path: Vec<&str> = path.iter().copied().chain([key.as_str()]).collect();
-            let hint = "kind = \"scdp\" is a switch that knows more than rates".to_owned();
+            let hint = suggest::nearest(key, known.iter().copied())
+                .unwrap_or_else(|| "kind = \"scdp\" is a switch that knows more than rates".to_owned());
             Err(bad(&key_path, format!("the bridge of the kernel knows no {key:?}")).hint(Some(hint)))
         }
     }
+}
+
+/// Whether the kernel may send several segments as one packet.
+fn offload(table: &toml::Table, bad: &Bad<'_>) -> Result<bool, FileError> {
+    match table.get("offload") {
+        None => Ok(false),
+        Some(toml::Value::Boolean(offload)) => Ok(*offload),
+        Some(_) => Err(bad(&["switch", "offload"], "expected true or false".to_owned())),
+    }
+}
+
+/// The disciplines of one end of a link.
+fn chain(table: &toml::Table, path: &[&str], key: &str, bad: &Bad<'_>) -> Result<Option<Chain>, FileError> {
+    let path: Vec<&str> = path.iter().copied().chain([key]).collect();
+    let Some(value) = table.get(key) else { return Ok(None) };
+    let list = Vec::<String>::deserialize(value.clone()).map_err(|_| {
+        let hint = format!("{key} = [\"htb rate 100mbit burst 15k\", \"bfifo limit 30kB\"]");
+        bad(&path, "expected a list of disciplines in the words of tc".to_owned()).hint(Some(hint))
+    })?;
+    Chain::new(&list).map(Some).map_err(|why| bad(&path, why))
+}
+
+/// Settings are of the network, each namespace's own: others would be changed for the whole machine.
+fn check_settings(lab: &Lab, bad: &Bad<'_>) -> Result<(), FileError> {
+    for (name, value) in &lab.file.sysctl {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+        if !name.starts_with("net.ipv4.") || !name.bytes().all(plain) || name.contains("..") {
+            let hint = "others would be changed for the whole machine".to_owned();
+            return Err(bad(&["sysctl", name], "expected a setting below net.ipv4".to_owned()).hint(Some(hint)));
+        }
+        if matches!(value, Setting::Text(text) if text.contains('\n')) {
+            return Err(bad(&["sysctl", name], "expected one line".to_owned()));
+        }
+    }
+    Ok(())
 }
 
 /// The rate of a link, which the lab gives the host's end, too.
@@ -318,7 +385,8 @@ fn check_commands(lab: &Lab, bad: &Bad<'_>) -> Result<(), FileError> {
 }
 
 fn check_hosts(lab: &Lab, on: &Hosts) -> Result<(), (String, Option<String>)> {
-    let known = || lab.hosts.iter().map(|host| host.name.as_str());
+    let hosts = || lab.hosts.iter().map(|host| host.name.as_str());
+    let known = || hosts().chain([SWITCH]);
     if on.names().is_empty() {
         return Err(("expected at least one host".to_owned(), None));
     }
@@ -331,7 +399,7 @@ fn check_hosts(lab: &Lab, on: &Hosts) -> Result<(), (String, Option<String>)> {
         None => Ok(()),
         Some(name) => {
             let hint = suggest::nearest(name, known());
-            Err((format!("there is no host {name:?}; hosts are {}", known().collect::<Vec<_>>().join(", ")), hint))
+            Err((format!("there is no host {name:?}; hosts are {}", hosts().collect::<Vec<_>>().join(", ")), hint))
         }
     }
 }

@@ -40,7 +40,8 @@ Quantities carry their unit, in quotes: times `\"10us\"` to `\"1.5s\"`, bit rate
 
 Each run has a network of its own, which is gone after it. Hosts know each other's Ethernet addresses, so that no ARP request can be lost, and
 have no IPv6. A link's `rate` holds for both directions: the switch limits what goes to the host, and the lab (with tbf, and 20 ms of queue)
-what comes from it, unless `uplink` has the switch do both. No packet is larger than `mtu`: the kernel does not put several into one.
+what comes from it, unless `uplink` has the switch do both. No packet is larger than `mtu`: the kernel does not put several into one, unless `offload`
+lets it.
 
 ";
 

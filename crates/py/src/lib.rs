@@ -21,6 +21,7 @@ use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -140,7 +141,8 @@ fn runs(py: Python<'_>, path: &str, overrides: Vec<String>, seeds: Option<u32>) 
             .iter()
             .map(|run| json!({"run": run.name(), "point": run.point, "seed": run.seed, "hash": run.hash}))
             .collect();
-        Ok(json!({"runs": runs}).to_string())
+        let parts: BTreeMap<&str, u32> = plan.runs.iter().flat_map(|run| run.scenario.model_parts()).collect();
+        Ok(json!({"runs": runs, "parts": parts}).to_string())
     })
 }
 

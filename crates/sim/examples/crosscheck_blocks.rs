@@ -12,8 +12,7 @@
 //! Schemes: `nr` (one connection on the leftmost path), `dnvr` (one on a random shortest path), `fb` (Front-Back: two, each on a random
 //! path). Keys: `senders`; `buffer` in packets; `new_connections` 1: a connection for each block; `together` 1: one barrier for all
 //! clients, no client asks for its next block before all have the last one (with `new_connections` 0 a run here then counts such a block
-//! once, not once for each client). `ack_every` 1 or 2, `ack_ms`: delayed ACKs. ns-3 acknowledges the first segment at once, here it
-//! waits for `ack_ms` with a first window of one segment. `window` in bytes, `rto_initial_ms`.
+//! once, not once for each client). `ack_every` 1 or 2, `ack_ms`: delayed ACKs. `window` in bytes; `syn_timeout_ms`.
 
 use anabranch_sim::fabric::graph::{Graph, PortId};
 use anabranch_sim::fabric::jitter::Jitter;
@@ -94,7 +93,7 @@ fn case(scheme: &str, seed: &str, changes: &[String]) -> Result<Case, String> {
         ("ack_every", 2),
         ("ack_ms", 200),
         ("window", 65535),
-        ("rto_initial_ms", 3000),
+        ("syn_timeout_ms", 3000),
     ]);
     for assignment in changes {
         let (key, text) = assignment.split_once('=').ok_or_else(|| format!("{assignment}: expected KEY=VALUE"))?;
@@ -117,9 +116,13 @@ fn case(scheme: &str, seed: &str, changes: &[String]) -> Result<Case, String> {
             initial_window: 1,
             receive_window: Bytes(settings["window"].into()),
             rto_min: Duration::from_ms(200),
-            rto_initial: Duration::from_ms(settings["rto_initial_ms"].into()),
+            // `RttEstimator::InitialEstimation`; `TcpSocket::ConnTimeout`.
+            rto_initial: Duration::from_secs(1),
+            syn_timeout: Some(Duration::from_ms(settings["syn_timeout_ms"].into())),
             delayed_ack: settings["ack_every"] == 2,
             delayed_ack_timeout: Duration::from_ms(settings["ack_ms"].into()),
+            // `TcpSocketBase` counts a connection's first segment as its second.
+            quick_acks: 1,
             limited_transmit: false,
             congestion: Algorithm::Reno,
             ..TcpConfig::default()
@@ -156,7 +159,7 @@ fn write_case(case: &Case) {
     println!("mss {}", tcp.mss());
     println!("initial_window {}", tcp.initial_window);
     println!("rto_min {}", ns(tcp.rto_min));
-    println!("rto_initial {}", ns(tcp.rto_initial));
+    println!("syn_timeout {}", tcp.syn_timeout.map_or(0, ns));
     println!("ack_every {}", 1 + u8::from(tcp.delayed_ack));
     println!("delayed_ack_timeout {}", ns(tcp.delayed_ack_timeout));
     println!("buffer {}", case.buffer);

@@ -112,7 +112,7 @@ proptest! {
         let mut network = scene.network("scdp");
         complete(&mut network);
         for (session, row) in network.sessions().iter().enumerate() {
-            // Of several senders, one may run out of source symbols before the others: docs/fidelity/scdp.md.
+            // Of several senders, one may run out of source symbols before the others: docs/fidelity/scdp-protocol.md.
             if network.specs()[session].mode != Mode::ManyToOne && !lost(&network, session) {
                 for receiver in &row.receivers {
                     prop_assert_eq!((receiver.stats.decoded_blocks, receiver.stats.overhead_symbols), (0, 0));

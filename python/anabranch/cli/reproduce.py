@@ -39,7 +39,7 @@ def reproduce_command(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Experiments (scdp/fig13) or papers (scdp, ndp, joy, song).",
+            help="Experiments (scdp/fig13) or papers (scdp, polyraptor, ndp, joy, song).",
             metavar="[NAME]...",
             autocompletion=complete.experiments,
         ),
@@ -80,10 +80,16 @@ def reproduce_command(
             help="In a clone: record the outcome in docs/fidelity/data, and write the comparison tables again.",
         ),
     ] = False,
+    pages: Annotated[
+        bool,
+        typer.Option("--pages", help="In a clone: write the comparison tables again from the records; run nothing."),
+    ] = False,
     check: Annotated[
         bool,
         typer.Option(
-            "--check", help="In a clone: check the recorded comparison; exit code 1 if a deviation is not explained."
+            "--check",
+            help="In a clone: check the recorded comparison; exit code 1 if a deviation is not explained, or a record "
+            "is older than the model.",
         ),
     ] = False,
 ) -> None:
@@ -95,15 +101,16 @@ def reproduce_command(
         if record:
             bundle.clone("--record")  # before hours of runs
         how = elsewhere.chosen(time_limit_wall, progress_style, threads=threads, on=on, on_options=on_options)
-        if decode_table is not None and (record or check or list_):
-            raise AnabranchError("--decode-table does not go with --list, --record or --check: those are the papers'")
+        if decode_table is not None and (record or check or list_ or pages):
+            said = "--list, --record, --pages or --check"
+            raise AnabranchError(f"--decode-table does not go with {said}: those are the papers'")
         if list_:
             _list(names or [], quick=quick, seeds=seeds, threads=threads)
             code = 0
         elif check:
             code = _check()
-        elif record and not names and not all_:
-            code = _write_tables(stderr())
+        elif pages or (record and not names and not all_):
+            code = _write_pages(stderr())
         else:
             code = _reproduce(
                 names or [],
@@ -188,7 +195,7 @@ def _reproduce(
         stdout().print(_compared(rows))
     err.print(f"index: {out / 'index.html'}", markup=False)
     if keep:
-        _write_tables(err)
+        _write_pages(err)
     incomplete = [
         (o.job.experiment.name, run)
         for o in outcomes
@@ -285,38 +292,30 @@ def _keep(outcome: Outcome, err: Console) -> None:
     err.print(f"  recorded: {file}", markup=False)
 
 
-def _write_tables(err: Console) -> int:
-    """Write the comparison tables of the documents again, from the records."""
+def _write_pages(err: Console) -> int:
+    """Write the comparison tables of the documents again, from the records; what was renewed waits no more."""
     from anabranch.base import targets  # noqa: PLC0415
-    from anabranch.reproduce import comparison  # noqa: PLC0415
+    from anabranch.reproduce import documents, registry, waiting  # noqa: PLC0415
 
-    for page, text in comparison.pages(bundle.clone("--record")):
+    root = bundle.clone("--pages")
+    for name in waiting.settle(root, registry.experiments()):
+        err.print(f"{name}: recorded with the current model", markup=False)
+    for page, text in documents.pages(root):
         targets.put(page, text)
         err.print(f"table: {page}", markup=False)
     return 0
 
 
-def _stale_pages(root: Path) -> list[str]:
-    from anabranch.reproduce import comparison  # noqa: PLC0415
-
-    try:
-        made = comparison.pages(root)
-    except AnabranchError as error:
-        return [str(error)]
-    stale = [page for page, text in made if page.read_text(encoding="utf-8") != text]
-    return [f"{page}: not what the records make; run `anabranch reproduce --record`" for page in stale]
-
-
 def _check() -> int:
-    from anabranch.reproduce import comparison, record, registry  # noqa: PLC0415
+    from anabranch.reproduce import age, documents, fairness, record, registry  # noqa: PLC0415
 
     root = bundle.clone("--check")
     experiments = registry.experiments()
     records = record.read_all(root, experiments)
-    for remark in comparison.remarks(root, experiments, records):
+    for remark in fairness.remarks(experiments, records):
         stderr().print(f"remark: {remark}", markup=False, highlight=False)
-    found = comparison.problems(root, experiments, records)
-    found += [problem for problem in _stale_pages(root) if problem not in found]
+    found = fairness.problems(root, experiments, records, age.old(root, experiments, records))
+    found += [problem for problem in documents.stale(root) if problem not in found]
     for problem in found:
         stdout().print(problem, markup=False, highlight=False)
     stderr().print(f"{len(found)} problems" if found else "every recorded number agrees or is explained")

@@ -1,21 +1,24 @@
-"""With which version of the model a record was made, and what has changed since.
+"""With which version of the model a record was made, and whether that is the one that is here.
 
-A record names the model (`MODEL` of ``crates/sim/src/lib.rs``) since records have that key. Of older ones the commit
-tells, where the repository has it; nothing is guessed where neither does.
+A record names the version of the model, and the versions of those parts of it that concern its scenario (`MODEL` and
+`MODEL_PARTS` of ``crates/sim/src/lib.rs``). The simulator says what they are now. Of a record from before they were
+kept the commit tells, where the repository has it; nothing is guessed where neither does.
 """
 
 from __future__ import annotations
 
-import re
 import subprocess
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from anabranch.reproduce.versions import SOURCE, Versions, now, written
+
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from anabranch.reproduce.model import Experiment
     from anabranch.reproduce.record import Record
-
-SOURCE = "crates/sim/src/lib.rs"
 
 
 def git(root: Path, *words: str) -> str | None:
@@ -40,35 +43,39 @@ def commit(root: Path) -> str | None:
     return head.strip() + ("" if same else "-dirty")
 
 
-def versions(source: str) -> dict[str, int]:
-    """The model's version in a source text, and those of its parts, which concern some scenarios only.
-
-    Examples
-    --------
-    >>> versions('pub const MODEL: u32 = 6; .. [("tcp", 2, Concerns::Tcp), ..]')
-    {'model': 6, 'tcp': 2}
-    """
-    found = re.search(r"const MODEL: u32 = (\d+)", source)
-    parts = re.findall(r'\(\s*"([^"]+)",\s*(\d+)', source)
-    return {"model": int(found[1]), **{name: int(version) for name, version in parts}} if found else {}
-
-
-def older(root: Path, record: Record) -> str:
-    """In which way a record is older than the model of a clone; empty if it is not, or if the model is not there."""
-    file = root / SOURCE
-    now = versions(file.read_text(encoding="utf-8")) if file.is_file() else {}
-    if not now:
+def older(record: Record, now: Versions | None) -> str:
+    """In which way a record is older than the model; empty if it is not, or if it is a calculation's."""
+    if now is None:
         return ""
-    if record.commit is None and record.model is None:
-        return "recorded before commits and models were kept"
-    said = git(root, "show", f"{record.commit.removesuffix('-dirty')}:{SOURCE}") if record.commit else None
-    then = versions(said) if said else {}
-    if record.model is not None:
-        then["model"] = record.model
-    if not then:
-        return f"recorded before models were kept, with commit {record.commit}, which is not here"
-    model = now.pop("model")
-    if then.get("model") != model:
-        return f"older than the model: recorded with version {then.get('model')}, now {model}"
-    parts = [name for name, version in now.items() if said and then.get(name, 1) != version]
-    return f"parts of the model have changed since, if they concern it: {', '.join(parts)}" if parts else ""
+    if record.model is None:
+        return "recorded before models were kept"
+    if record.model != now.model:
+        return f"older than the model: recorded with version {record.model}, now {now.model}"
+    if record.parts is None:
+        return "recorded before parts of the model were kept"
+    parts = {name: (record.parts.get(name, 1), version) for name, version in now.parts.items()}
+    changed = [f"{name} (version {then}, now {version})" for name, (then, version) in parts.items() if then != version]
+    return f"older than a part of the model: {', '.join(changed)}" if changed else ""
+
+
+def dated(root: Path, record: Record, now: Versions | None) -> Record:
+    """A record with the versions that its commit tells, if it does not name them itself; otherwise as it is."""
+    if now is None or record.commit is None or record.parts is not None:
+        return record
+    source = git(root, "show", f"{record.commit.removesuffix('-dirty')}:{SOURCE}")
+    then = written(source) if source else None
+    if then is None:
+        return record
+    model = then.model if record.model is None else record.model
+    return replace(record, model=model, parts={name: then.parts.get(name, 1) for name in now.parts})
+
+
+def old(root: Path, experiments: Sequence[Experiment], records: Mapping[str, Record]) -> dict[str, str]:
+    """The experiments whose records are older than the model, by name, with what they are older than."""
+    found = {}
+    for one in experiments:
+        if one.name in records:
+            there = now(one, quick=records[one.name].quick)
+            if said := older(dated(root, records[one.name], there), there):
+                found[one.name] = said
+    return found

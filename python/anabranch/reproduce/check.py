@@ -40,6 +40,7 @@ def names(experiment: Experiment, file: Path) -> None:
         check.fail("quick", "the key is missing: settings of the quick size")
     check.rows()
     check.series()
+    check.size()
     for figure in experiment.figure:
         for panel in figure.panel:
             check.panel(panel, f"figure {figure.number}, panel {panel.key or panel.kind}")
@@ -218,6 +219,19 @@ class _Experiment(_Shared):
         self.there(f"{at}: caption", placeholders, panel.caption)
         if panel.each and not panel.key:
             self.fail(f"{at}: each", "the key 'key' is missing: expected a letter for each panel")
+
+    def size(self) -> None:
+        """What is reduced is smaller than the paper's, and the scenario says by how much where it has a key for it."""
+        if (of := self.of.reduced) is None:
+            return
+        if bool(of.key) == bool(of.here):
+            self.fail("reduced", "expected either 'key', of the scenario, or 'here'")
+        with within(f"{self.file}: reduced: key"):
+            here = self.of.setting(of.key) if of.key else of.here
+            if of.key and self.of.sweeps(of.key):
+                raise AnabranchError(f"{of.key} is swept: expected 'here'")
+        if type(here) is not int or not 0 < here < of.paper:
+            self.fail("reduced", f"{here} {of.of} are not fewer than the paper's {of.paper}")
 
     def apart(self, other: Experiment) -> None:
         """Another experiment draws other figures, or other panels of the same; a figure without panels is all of it."""

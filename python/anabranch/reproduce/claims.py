@@ -41,7 +41,9 @@ Verdict = Literal["agrees", "holds", "within", "explained", "unexplained", "quic
 class Claim:
     """A number that a paper states, and how ours is measured: ``docs/reference/experiments.md`` has the keys.
 
-    A statement without a number, that a quantity is at most another, is a ratio bounded by 1.
+    A statement without a number, that a quantity is at most another, is a ratio bounded by 1. An `input` is what the
+    paper's experiment was fed with, and no result; a `variant` is measured at other settings than the paper's. Neither
+    counts among the paper's claims.
     """
 
     key: str
@@ -52,6 +54,8 @@ class Claim:
     relation: Relation = "equals"
     tolerance: float = TOLERANCE
     setting: str = ""
+    input: bool = False
+    variant: bool = False
     explanation: str = ""
     rows: str = ""
     filter: Mapping[str, object] = field(default_factory=dict)
@@ -84,6 +88,11 @@ class Measured:
     def ci(self) -> float | None:
         """Half width of the 95 % interval; None for fewer than two seeds, and where all gave the same value."""
         return None if self.alike or not self.values else stats.interval(list(self.values.values()))[1]
+
+    @property
+    def alone(self) -> bool:
+        """Whether it is the value of one seed: nothing is known about the spread."""
+        return len(self.values) == 1
 
     @property
     def alike(self) -> bool:

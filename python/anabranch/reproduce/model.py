@@ -111,6 +111,7 @@ class FigureOf:
 
 
 ExplanationKind = Literal["measured", "arithmetic", "the paper does not say", "not explained"]
+"""Three kinds, and texts that say what is known where nothing explains the deviation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +121,19 @@ class Explanation:
     kind: ExplanationKind
     text: str
     experiments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reduced:
+    """The full size is smaller than the paper's: of how many `paper` has, the scenario's `key` says how many there are.
+
+    Without a `key` it is `here` that says so.
+    """
+
+    of: str
+    paper: int
+    key: str = ""
+    here: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +163,8 @@ class Experiment(Shared):
 
     Attributes
     ----------
+    variant
+        Whether its settings are not the paper's.
     name, folder
         Paper and folder, as on the command line: ``scdp/fig13``; and where that is.
     """
@@ -163,8 +179,29 @@ class Experiment(Shared):
     notes: str = ""
     calculate: str = ""
     open_ended: bool = False
+    variant: bool = False
+    reduced: Reduced | None = None
     name: str = field(default="", metadata={"derived": True})
     folder: Path | None = field(default=None, metadata={"derived": True})
+
+    @property
+    def smaller(self) -> str:
+        """How its full size is smaller than the paper's, ``500 of 2000 sessions``; empty if it is not.
+
+        Raises
+        ------
+        AnabranchError
+            If its scenario does not have the key that says so.
+        """
+        if self.reduced is None:
+            return ""
+        here = self.setting(self.reduced.key) if self.reduced.key else self.reduced.here
+        return f"{here} of {self.reduced.paper} {self.reduced.of}"
+
+    @property
+    def size(self) -> str:
+        """The full size, in words."""
+        return f"reduced: {self.smaller}" if self.reduced else "full size"
 
     def incomplete(self, manifest: Manifest) -> tuple[RunEntry, ...]:
         """Runs that did not complete although they should have."""

@@ -9,20 +9,18 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from anabranch.base import targets
-from anabranch.reproduce import comparison, record
-from anabranch.reproduce.comparison import GOOD
+from anabranch.reproduce import comparison, record, verdicts
 from anabranch.reproduce.registry import of_paper, papers
 from anabranch.results.notes import notes
 from anabranch.showing.figures import html, published
 from anabranch.showing.report.page import asset, environment, script_json, vega
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from pathlib import Path
 
     from jinja2 import Template
 
-    from anabranch.reproduce.comparison import Row
     from anabranch.reproduce.model import Experiment
     from anabranch.reproduce.record import Record
     from anabranch.reproduce.runner import Outcome
@@ -54,17 +52,6 @@ def _template(name: str) -> Template:
     return made
 
 
-def answer(rows: Sequence[Row]) -> str:
-    """How many of a paper's statements came out, and what became of the others; empty without any."""
-    verdicts = [row.verdict for row in rows]
-    if not verdicts:
-        return ""
-    good, unexplained = sum(verdict in GOOD for verdict in verdicts), verdicts.count("unexplained")
-    others = {"with an explanation": len(verdicts) - good - unexplained, "unexplained": unexplained}
-    said = [f"{count} do not, {how}" for how, count in others.items() if count]
-    return "; ".join([f"Statements of the paper: {len(verdicts)}; {good} come out", *said]) + "."
-
-
 def write(outcome: Outcome) -> Path:
     """Write ``report.html`` of an experiment, one file without references to anything but its own folder."""
     job, results, figures = outcome.job, outcome.results, outcome.figures
@@ -78,7 +65,7 @@ def write(outcome: Outcome) -> Path:
         where=_where(experiment, paper.reference),
         figures=[html.place(figure, specs, key=_key(figure, seeds=len(manifest.seeds))) for figure in figures],
         rows=rows,
-        answer="" if job.quick else answer(rows),
+        answer="" if job.quick else " ".join(verdicts.summary(rows)),
         decisions=comparison.told(experiment),
         notes=[] if experiment.calculate else [*([QUICK] if job.quick else []), *notes(results)],
         manifest=manifest,
@@ -114,7 +101,7 @@ def _facts(outcome: Outcome) -> list[tuple[str, str]]:
     fabric = outcome.results.fabric
     sweeps = {f"Sweep: {key}": dict.fromkeys(map(_told, values)) for key, values in manifest.sweep.items()}
     return [
-        ("Size", "quick" if outcome.job.quick else "full"),
+        ("Size", "quick" if outcome.job.quick else outcome.job.experiment.size),
         ("Fabric", f"{fabric.hosts} hosts, {fabric.switches} switches"),
         *((key, ", ".join(values)) for key, values in sweeps.items()),
         ("Seeds", ", ".join(map(str, manifest.seeds))),
@@ -138,7 +125,7 @@ def write_index(out: Path) -> Path:
         found = [(one, *kept) for one in experiments if (kept := _found(out, one.name)) is not None]
         records = {one.name: made for one, _, made in found}
         rows = comparison.rows(experiments, records)
-        judged = answer([row for row in rows if not row.record.quick])
+        judged = " ".join(verdicts.summary([row for row in rows if not row.record.quick]))
         waiting = [one.name for one in experiments if one.name not in records]
         if found:
             parts.append({"paper": paper, "rows": rows, "answer": judged, "found": found, "waiting": waiting})

@@ -263,7 +263,7 @@ def commands(text: str) -> list[list[str]]:
         raise AnabranchError(f"anabranch run: {error}") from error
 
 
-def _whole(text: str, of: Shared, depth: int = 0) -> str:
+def whole(text: str, of: Shared, depth: int = 0) -> str:
     """A text with the notes and explanations that it includes."""
     syntax(text)
 
@@ -274,12 +274,12 @@ def _whole(text: str, of: Shared, depth: int = 0) -> str:
         if depth == DEPTH:
             raise AnabranchError(f"{match[0]} includes itself")
         found = _known(getattr(of, kind), target, kind)
-        return _whole(found if kind == "note" else found.text, of, depth + 1)
+        return whole(found if kind == "note" else found.text, of, depth + 1)
 
-    whole = REFERENCE.sub(included, text)
-    if len(whole) > LENGTH:
+    made = REFERENCE.sub(included, text)
+    if len(made) > LENGTH:
         raise AnabranchError(f"{text[:40]}...: expected at most {LENGTH} characters in all")
-    return whole
+    return made
 
 
 @dataclass(slots=True)
@@ -309,7 +309,7 @@ class Facts:
             If one refers to nothing, or to what is not recorded and nothing stands in for it.
         """
         with within(experiment.name):
-            return REFERENCE.sub(lambda match: self._shown(match, experiment, missing), _whole(text, experiment))
+            return REFERENCE.sub(lambda match: self._shown(match, experiment, missing), whole(text, experiment))
 
     def _shown(self, match: re.Match[str], experiment: Experiment, missing: str | None) -> str:
         kind, target, form = parts(match)

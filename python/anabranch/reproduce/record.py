@@ -12,8 +12,9 @@ import tomllib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from anabranch.base import core, targets
+from anabranch.base import targets
 from anabranch.errors import AnabranchError
+from anabranch.reproduce import versions
 from anabranch.reproduce.claims import Measured, measure
 from anabranch.showing.curves import evenly
 
@@ -46,6 +47,7 @@ class Record:
     figures: Sequence[Mapping[str, Any]] = field(default=())
     commit: str | None = None
     model: int | None = None
+    parts: Mapping[str, int] | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the record as JSON values."""
@@ -60,6 +62,7 @@ class Record:
             "version": self.version,
             "commit": self.commit,
             "model": self.model,
+            **({} if self.parts is None else {"parts": dict(sorted(self.parts.items()))}),
             "incomplete_runs": self.incomplete,
             "claims": {
                 key: {
@@ -85,8 +88,9 @@ def fingerprint(experiment: Experiment, text: str, *, quick: bool) -> str:
 
 
 def make(source: Source, figures: Sequence[Figure], *, quick: bool) -> Record:
-    """Take an experiment's record from its results."""
+    """Take an experiment's record from its results, which the installed simulator made."""
     experiment, manifest = source.experiment, source.results.manifest
+    now = versions.now(experiment, quick=quick)
     return Record(
         experiment=experiment.name,
         quick=quick,
@@ -95,7 +99,8 @@ def make(source: Source, figures: Sequence[Figure], *, quick: bool) -> Record:
         version=manifest.version,
         incomplete=len(experiment.incomplete(manifest)),
         claims={claim.key: measure(source.measure(claim), source.results) for claim in experiment.claim},
-        model=None if experiment.calculate else int(core.identity()["model"]),
+        model=now.model if now else None,
+        parts=now.parts if now else None,
         figures=[{"figure": figure.number, "panels": [_panel(panel) for panel in figure.panels]} for figure in figures],
     )
 
@@ -176,6 +181,7 @@ def read(file: Path) -> Record | None:
             figures=data["figures"],
             commit=data["commit"],
             model=data.get("model"),
+            parts=data.get("parts"),
         )
     except FileNotFoundError:
         return None

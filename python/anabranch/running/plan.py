@@ -118,3 +118,15 @@ def runs(path: str | Path, overrides: Sequence[str] = (), *, seeds: int | None =
     OPTIONS["seeds"].check(seeds)
     data = json.loads(ask("runs", str(path), list(overrides), seeds))
     return tuple(ListedRun(**run) for run in data["runs"])
+
+
+def model_parts(path: str | Path, overrides: Sequence[str] = ()) -> Mapping[str, int]:
+    """The versions of those parts of the model that concern a scenario, by name.
+
+    Raises
+    ------
+    ScenarioError
+        If the scenario cannot be read.
+    """
+    parts: Mapping[str, int] = json.loads(ask("runs", str(path), list(overrides), 1))["parts"]
+    return parts

@@ -197,3 +197,45 @@ fn too_many_combinations_are_refused_before_they_are_made() {
     let text = format!("[hosts.a]\n[hosts.b]\n[sweep]\n\"variables.x\" = [{values}]\n\"variables.y\" = [{values}]\n");
     assert!(wrong(&text).0.contains("more than 10000 combinations"));
 }
+
+/// Joy's dumbbell (`labs/dumbbell.toml`) in short: what the kernel is told, which needs no rights to see.
+const DUMBBELL: &str = "[switch]\nkind = \"bridge\"\nup = [\"netem delay 300us\"]\n[sysctl]\n\"net.ipv4.tcp_ecn\" = 1\n[hosts.s]\n[hosts.r]\n\
+    link = { down = [\"htb rate 100mbit\", \"red limit 37850 min 4542 max 4543 avpkt 1514 ecn\"] }\n\
+    [[program]]\non = \"switch\"\ncommand = \"tc -s qdisc show dev r\"\n";
+
+#[test]
+fn ends_of_links_have_the_disciplines_of_the_file() {
+    let plan = parse(DUMBBELL).unwrap_or_else(|error| panic!("{error}"));
+    let lab = &plan.runs[0].lab;
+    let batch = |chain: &Option<Chain>| chain.as_ref().map(|chain| chain.batch("x")).unwrap_or_default();
+    assert_eq!(batch(&lab.hosts[0].down), "");
+    assert_eq!(batch(&lab.hosts[0].up), "qdisc add dev x root handle 1: netem delay 300us\n");
+    assert_eq!(batch(&lab.hosts[1].up), batch(&lab.hosts[0].up));
+    let expected = "qdisc add dev x root handle 1: htb default 1\nclass add dev x parent 1: classid 1:1 htb rate 100mbit\n\
+                    qdisc add dev x parent 1:1 handle 2: red limit 37850 min 4542 max 4543 avpkt 1514 ecn\n";
+    assert_eq!(batch(&lab.hosts[1].down), expected);
+    assert_eq!(lab.switch, Switch::Bridge { offload: false });
+    assert_eq!(lab.file.sysctl["net.ipv4.tcp_ecn"], Setting::Number(1));
+}
+
+#[test]
+fn wrong_disciplines_and_settings_are_explained() {
+    let cases = [
+        (
+            "up = [\"netem delay 300us\"]",
+            "up = \"netem\"",
+            "switch.up: expected a list of disciplines in the words of tc",
+            "up = [\"htb",
+        ),
+        ("up = [\"netem delay 300us\"]", "up = [\"\"]", "switch.up: expected a discipline in the words of tc", ""),
+        ("up = [", "uo = [", "switch.uo: the bridge of the kernel knows no \"uo\"", "up"),
+        ("up = [", "offload = 1\nup = [", "switch.offload: expected true or false", ""),
+        ("up = [", "rate = \"1Gbps\"\nup = [", "switch.rate: expected either \"rate\" or \"down\" and \"up\"", "htb"),
+        ("net.ipv4.tcp_ecn", "kernel.panic", "sysctl.\"kernel.panic\": expected a setting below net.ipv4", "machine"),
+        ("\"switch\"\ncommand", "\"swich\"\ncommand", "there is no host \"swich\"; hosts are s, r", "switch"),
+    ];
+    for (from, to, message, hint) in cases {
+        let (told, hinted) = wrong(&DUMBBELL.replacen(from, to, 1));
+        assert!(told.contains(message) && hinted.contains(hint), "{told}\n{hinted}");
+    }
+}

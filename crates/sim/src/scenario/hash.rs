@@ -200,6 +200,14 @@ impl Scenario {
         self.fabric.may_be_multi_homed()
     }
 
+    /// The [parts of the model](crate::MODEL_PARTS) that concern it, with their versions.
+    pub fn model_parts(&self) -> impl Iterator<Item = (&'static str, u32)> {
+        crate::MODEL_PARTS
+            .into_iter()
+            .filter(|(_, _, concerns)| concerns(self))
+            .map(|(part, version, _)| (part, version))
+    }
+
     /// Hash of the [model's version](crate::MODEL), [`Self::canonical_json`] and of the data files (see [`Self::hash_inputs`]), 32 hex digits.
     pub fn hash(&self, seed: u64, inputs: &str) -> String {
         self.hashes(inputs)(seed)
@@ -211,11 +219,9 @@ impl Scenario {
         let canonical = self.canonical();
         let mut fnv = Fnv::new();
         fnv.write(&crate::MODEL.to_le_bytes());
-        for (part, version, concerns) in crate::MODEL_PARTS {
-            if concerns(self) {
-                fnv.write(part.as_bytes());
-                fnv.write(&version.to_le_bytes());
-            }
+        for (part, version) in self.model_parts() {
+            fnv.write(part.as_bytes());
+            fnv.write(&version.to_le_bytes());
         }
         move |seed| {
             let mut fnv = fnv.clone();

@@ -2,6 +2,7 @@
 //!
 //! To add one: a line in the registry below, once `fabric::queue` has it.
 
+use super::linux_red::LinuxRedConfig;
 use super::phantom::PhantomConfig;
 use super::red::RedConfig;
 use crate::fabric::buffer::BufferSize;
@@ -42,6 +43,8 @@ pub(super) struct Keys {
     pub(super) victim: Option<Victim>,
     /// Whether it reads `red`.
     pub(super) red: bool,
+    /// Whether it reads `linux_red`.
+    pub(super) linux_red: bool,
     /// Whether it reads `phantom`.
     pub(super) phantom: bool,
 }
@@ -67,6 +70,7 @@ impl Keys {
         priorities: false,
         victim: None,
         red: false,
+        linux_red: false,
         phantom: false,
     };
 }
@@ -114,6 +118,8 @@ queues! {
     Ecn: Keys { marking: Marking::Always, ..Keys::PLAIN }, |s, _| Queue::Ecn(queue::ecn::Ecn::new(limit(s.buffer), threshold(s).unwrap_or(Limit::NONE)));
     /// Random early detection: drops or marks by chance, as `switch.red` says.
     Red: Keys { red: true, ..Keys::PLAIN }, red;
+    /// Random early detection as Linux and `tc` have it, from `ecn_threshold` on and as `switch.linux_red` says: what marks in Mininet.
+    LinuxRed: Keys { marking: Marking::Always, linux_red: true, ..Keys::PLAIN }, linux_red;
     /// The flow with the least left goes first, the packet with the most left is dropped (pFabric).
     Pfabric: Keys { buffer: 24, selects: true, ..Keys::PLAIN }, |s, _| Queue::Pfabric(Box::new(queue::pfabric::Pfabric::new(limit(s.buffer))));
     /// Drop-tail that marks as a slower link would, as `switch.phantom` says, before packets wait (HULL).
@@ -163,6 +169,8 @@ pub struct Switch {
     pub victim: Victim,
     /// Random early detection.
     pub red: RedConfig,
+    /// Random early detection as in Linux.
+    pub linux_red: LinuxRedConfig,
     /// Phantom queue.
     pub phantom: PhantomConfig,
     /// Whether pushed packets go before all others.
@@ -193,6 +201,21 @@ fn red(switch: &Switch, seed: u64) -> Queue {
         packet: switch.packet,
     };
     Queue::Red(Box::new(queue::red::Red::new(parameters, seed)))
+}
+
+fn linux_red(switch: &Switch, seed: u64) -> Queue {
+    let own = &switch.linux_red;
+    let parameters = queue::linux_red::LinuxRedParameters {
+        buffer: limit(switch.buffer),
+        min: threshold(switch).unwrap_or(Limit::NONE),
+        width: own.width.0,
+        burst: own.burst,
+        packet: own.average_packet.map_or(switch.packet, |bytes| bytes.0),
+        probability: own.max_probability,
+        harddrop: own.harddrop,
+        ages: own.ages,
+    };
+    Queue::LinuxRed(Box::new(queue::linux_red::LinuxRed::new(parameters, seed)))
 }
 
 fn trim(switch: &Switch, seed: u64) -> Queue {

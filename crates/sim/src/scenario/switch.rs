@@ -1,6 +1,7 @@
 //! `[switch]`: queues and their buffers, and what each `auto` stands for.
 
 use super::TransportName;
+use super::linux_red::LinuxRedConfig;
 use super::phantom::PhantomConfig;
 use super::queue::{Marking, QueueKind, Switch, Victim};
 use super::red::RedConfig;
@@ -20,10 +21,10 @@ pub struct SwitchConfig {
     /// Queue discipline.
     pub queue: QueueKind,
     /// Buffer for data. `auto`: 8 packets with `trim` (NDP §3.1), 20 packets with `mlfq` and `mlfq-trim` (SCDP §V), 24 with `pfabric`, 100
-    /// packets with `drop-tail`, `ecn`, `red` and `phantom`. Packets count whatever their size: with jumbograms these are six times as many
+    /// packets with `drop-tail`, `ecn`, `red`, `linux-red` and `phantom`. Packets count whatever their size: with jumbograms these are six times as many
     /// bytes. The SCDP paper gives 20 packets to every protocol. With `fair` each transport's queue has a buffer of its own.
     pub buffer: BufferSize,
-    /// Queue length from which packets are marked: by `ecn`, and by `mlfq` and `mlfq-trim` if given or with DCTCP or PIAS.
+    /// Queue length from which packets are marked: by `ecn`, by `linux-red` (the average length), and by `mlfq` and `mlfq-trim` if given or with DCTCP or PIAS.
     /// `auto`: 20 packets of 1500 B up to 3 Gbps, then 65 for each 10 Gbps (the K of the DCTCP paper, SIGCOMM 2010 §3.4, for 1
     /// and 10 Gbps), fewer of larger packets, more of smaller ones; or half of a `buffer` that is not longer than that: marks must come
     /// before losses.
@@ -49,6 +50,9 @@ pub struct SwitchConfig {
     pub shared_alpha: f64,
     /// Random early detection, with `queue = "red"`.
     pub red: RedConfig,
+    /// Random early detection as in Linux, with `queue = "linux-red"`.
+    #[serde(skip_serializing_if = "LinuxRedConfig::is_default")]
+    pub linux_red: LinuxRedConfig,
     /// The phantom queue, with `queue = "phantom"`.
     pub phantom: PhantomConfig,
     /// Whether trimming disciplines cut multicast packets, too. `false`: a multicast packet that would be trimmed is
@@ -73,6 +77,7 @@ impl Default for SwitchConfig {
             shared_buffer: None,
             shared_alpha: 1.0,
             red: RedConfig::default(),
+            linux_red: LinuxRedConfig::default(),
             phantom: PhantomConfig::default(),
             trim_multicast: true,
             pushed_first: false,
@@ -119,6 +124,7 @@ impl SwitchConfig {
                 given => given,
             },
             red: self.red.clone(),
+            linux_red: self.linux_red.clone(),
             phantom: self.phantom.clone(),
             pushed_first: self.pushed_first,
             packet,
@@ -158,6 +164,8 @@ impl SwitchConfig {
         }
         faults.extend(self.without_effect());
         faults.extend(self.red.check().into_iter().map(|fault| fault.under("red")));
+        let threshold = if self.queue.keys().linux_red { self.ecn_threshold } else { BufferSize::Auto };
+        faults.extend(self.linux_red.check(threshold, packet).into_iter().map(|fault| fault.under("linux_red")));
         if self.shared_buffer == Some(Bytes(0)) {
             faults.push(Fault::new("shared_buffer", "must be above 0"));
         }
@@ -195,9 +203,15 @@ impl SwitchConfig {
     fn without_effect(&self) -> Vec<Fault> {
         let (keys, default) = (self.queue.keys(), Self::default());
         if matches!(self.queue, QueueKind::Auto | QueueKind::Fair) {
-            let red =
-                (self.red != default.red).then(|| Fault::new("red", "has no effect without queue = \"red\"").warn());
-            return red.into_iter().collect();
+            let given = [
+                ("red", self.red != default.red, "has no effect without queue = \"red\""),
+                ("linux_red", self.linux_red != default.linux_red, "has no effect without queue = \"linux-red\""),
+            ];
+            return given
+                .into_iter()
+                .filter(|given| given.1)
+                .map(|(key, _, why)| Fault::new(key, why).warn())
+                .collect();
         }
         let all = [
             (
@@ -212,6 +226,7 @@ impl SwitchConfig {
             ("victim", self.victim != default.victim, keys.victim.is_some(), "drops what arrives"),
             ("trim_multicast", !self.trim_multicast, keys.trims, "trims nothing"),
             ("red", self.red != default.red, keys.red, "is not \"red\""),
+            ("linux_red", self.linux_red != default.linux_red, keys.linux_red, "is not \"linux-red\""),
             ("phantom", self.phantom != default.phantom, keys.phantom, "is not \"phantom\""),
         ];
         let idle = all.into_iter().filter(|(_, given, heeded, _)| *given && !heeded);

@@ -164,13 +164,16 @@ fn fault(table: &str, error: ConfigError) -> Fault {
 }
 
 impl TransportConfig {
-    /// Packets of TCP's that are too small for what several connections have to say in them, where one of these names is used.
-    pub(super) fn check_room(&self, used: impl Iterator<Item = TransportName>) -> Option<Fault> {
-        let mut multipath = used.filter_map(|name| match name.protocol(self) {
-            Protocol::Multipath(config) => Some(config),
+    /// What one of these names, where it is used, cannot make of TCP's parameters: packets that are too small for what several
+    /// connections have to say in them, rules that its window does not have.
+    pub(super) fn check_tcp(&self, used: impl Iterator<Item = TransportName>) -> Option<Fault> {
+        let is_good = self.tcp.validate().is_ok();
+        let mut errors = used.filter_map(|name| match name.protocol(self) {
+            Protocol::Multipath(config) => config.validate().err(),
+            Protocol::Tcp(config) if is_good => config.validate().err(),
             _ => None,
         });
-        multipath.find_map(|config| config.validate().err()).map(|error| fault("tcp", error))
+        errors.next().map(|error| fault("tcp", error))
     }
 
     /// Keys that nothing reads, as the others are.
@@ -291,7 +294,7 @@ mod tests {
         let faults = |name, packet| {
             let mut c = TransportConfig::by_default(name);
             c.tcp.packet = Bytes(packet);
-            c.check_room([TransportName::Reno, name].into_iter()).map(|fault| fault.key)
+            c.check_tcp([TransportName::Reno, name].into_iter()).map(|fault| fault.key)
         };
         assert_eq!(faults(TransportName::Mptcp, 69), None);
         assert_eq!(faults(TransportName::FrontBack, 68), None);

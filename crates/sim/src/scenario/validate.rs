@@ -56,7 +56,7 @@ impl Scenario {
         }
         under("transport", self.transport.check());
         let used = self.workload.iter().map(|workload| self.transport_of(workload));
-        under("transport", self.transport.check_room(used).into_iter().collect());
+        under("transport", self.transport.check_tcp(used).into_iter().collect());
         under("switch", self.switch.check(self.packet_bytes()));
         under("host", self.host.check());
         under("routing", self.routing.check());

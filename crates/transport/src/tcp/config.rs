@@ -21,6 +21,27 @@ pub enum LongFlowBy {
     Either,
 }
 
+/// By which rules the congestion window moves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum WindowRules {
+    /// Those of the RFCs: bytes; growth by the bytes acknowledged, with each ACK that carries no echo (RFC 5681, 3168, 8257).
+    #[default]
+    #[serde(rename = "rfc")]
+    Rfc,
+    /// Those of Linux 3.2 with Stanford's DCTCP patch: whole segments; growth by the number of ACKs, and none from an echo until
+    /// what was sent by then is acknowledged (CWR state).
+    #[serde(rename = "linux-3.2")]
+    Linux32,
+}
+
+impl WindowRules {
+    /// Whether they are the RFCs': scenarios that do not say keep the hashes of their runs.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's way to ask")]
+    fn is_default(&self) -> bool {
+        *self == Self::Rfc
+    }
+}
+
 /// Parameters of a TCP connection; both ends take the same ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -104,6 +125,10 @@ pub struct TcpConfig {
     pub priority_reset: u8,
     /// Simulate the three-way handshake. Default true; without it data leaves at once and both ends agree beforehand.
     pub handshake: bool,
+    /// By which rules the congestion window grows and shrinks: `linux-3.2` for `reno`, `newreno`, `ecn-star`, `dctcp` and `fa-dctcp`.
+    /// Default `rfc`.
+    #[serde(skip_serializing_if = "WindowRules::is_default")]
+    pub window_rules: WindowRules,
     /// Consecutive timeouts without progress after which an end gives up: 1 to 255. Default 15 (Linux `tcp_retries2`).
     pub retries: u8,
 }
@@ -141,6 +166,7 @@ impl Default for TcpConfig {
             priority_by: PriorityBy::Sent,
             priority_reset: 3,
             handshake: true,
+            window_rules: WindowRules::Rfc,
             retries: 15,
         }
     }
@@ -210,6 +236,13 @@ impl TcpConfig {
         if let Some(beta) = self.short_flow_beta {
             check((1.0..=16.0).contains(&beta), "short_flow_beta", format!("{beta}; must be from 1 to 16"))?;
         }
+        let has_linux_rules =
+            matches!(self.congestion, Algorithm::Reno | Algorithm::NewReno | Algorithm::Dctcp | Algorithm::FaDctcp);
+        check(
+            self.window_rules == WindowRules::Rfc || has_linux_rules,
+            "window_rules",
+            format!("linux-3.2 has rules for reno, newreno, dctcp and fa-dctcp, not for {}", self.congestion.name()),
+        )?;
         check(self.retries >= 1, "retries", "must be at least 1".into())?;
         demotion::validate(&self.priority_thresholds)
     }

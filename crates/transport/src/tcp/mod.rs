@@ -31,7 +31,7 @@ mod timer;
 mod tests;
 
 pub use algorithm::Algorithm;
-pub use config::{LongFlowBy, TcpConfig};
+pub use config::{LongFlowBy, TcpConfig, WindowRules};
 pub use connection::Connection;
 pub use flow::FlowSpec;
 pub use pfabric::PfabricConfig;

@@ -117,12 +117,17 @@ impl Sender {
         let flow = self.flow(timer, now);
         self.window.observe(&acked, &flow);
         let was_open = self.recovery.is_open();
+        let may_grow = was_full && !self.ecn.holds_window();
+        self.ecn.on_ack(una);
         let (change, restart) = self.recovery.on_ack(segment, bytes, self.stream.space());
         self.window.apply(change);
         if was_open && ece {
             self.on_echo(&flow);
-        } else if was_open && was_full {
+        } else if was_open && may_grow {
             self.window.grow(&acked, &flow);
+        }
+        if let Some(due) = self.ecn.take_step() {
+            self.window.step_down(due, self.stream.space().in_flight());
         }
         if self.stream.space().outstanding() == 0 {
             timer.stop();
@@ -135,8 +140,12 @@ impl Sender {
     fn on_echo(&mut self, flow: &Flow) {
         let space = self.stream.space();
         if self.recovery.is_open() && self.ecn.heeds_echo(space.una()) {
-            self.window.on_echo(flow);
-            self.ecn.on_reduced(space.max());
+            if self.ecn.steps_down() {
+                self.window.begin_descent(flow);
+            } else {
+                self.window.on_echo(flow);
+            }
+            self.ecn.on_echo(space.max());
         }
     }
 

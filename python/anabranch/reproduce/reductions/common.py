@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
+from anabranch.base import bundle
+from anabranch.reproduce import record
 from anabranch.reproduce.rows import by_seed, expression, in_order, where
 
 if TYPE_CHECKING:
@@ -57,3 +60,42 @@ def bottleneck(source: Source, *, rows: str) -> pl.DataFrame:
     links = source.results.links.group_by("link").agg(pl.col("bytes").sum()).sort("bytes")
     frame = source.rows(rows)
     return frame.filter(pl.col("link" if "link" in frame.columns else "id") == int(links["link"][-1]))
+
+
+def beside_record(
+    source: Source, *, rows: str, value: str, over: str, experiment: str, panel: str, series: Mapping[str, str]
+) -> pl.DataFrame:
+    """Rows beside the points of a figure that another experiment recorded: column ``of`` is ``here`` or ``there``.
+
+    Parameters
+    ----------
+    source, rows, value
+        Which rows, and which column of them; they have ``seed`` and ``transport``.
+    over
+        The column that is the figure's horizontal axis: numbers.
+    experiment, panel, series
+        Whose record; ``FIGURE/PANEL``; label of a series to its transport.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``of``, ``seed``, ``transport``, `over` and `value`; what was recorded, a mean over its seeds, stands under each
+        seed of the rows. Nothing is ``there`` without a record of the full size.
+    """
+    mine = source.rows(rows).select(pl.lit("here").alias("of"), "seed", "transport", over, value)
+    file = bundle.locate(record.path(Path(), experiment))
+    kept = record.read(file) if file else None
+    number, _, letter = panel.partition("/")
+    figures = [] if kept is None or kept.quick else [one for one in kept.figures if one["figure"] == number]
+    panels = [one["series"] for figure in figures for one in figure["panels"] if one["panel"] == letter]
+    points = [
+        {"transport": transport, over: float(x), value: float(y)}
+        for shown in panels
+        for label, transport in series.items()
+        if label in shown
+        for x, y in zip(shown[label]["x"], shown[label]["y"], strict=True)
+    ]
+    if not points:
+        return mine
+    theirs = mine.select("seed").unique(maintain_order=True).join(pl.DataFrame(points), how="cross")
+    return pl.concat([mine, theirs.select(pl.lit("there").alias("of"), "seed", "transport", over, value)])

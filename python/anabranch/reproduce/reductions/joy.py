@@ -46,3 +46,24 @@ def steps(source: Source, *, rows: str, last: Sequence[float]) -> pl.DataFrame:
     both = both.filter(pl.col("time_ns").max().over("policy") >= begin).with_columns(inside.alias("time_ns"))
     # A picosecond apart, so that a time has one value.
     return both.with_columns(pl.col("time_ns") + 1e-3 * pl.col("begins")).sort("policy", "time_ns")
+
+
+def sampled(source: Source, *, rows: str) -> pl.DataFrame:
+    """Samples of a metric with those that have no row, as the results leave out zeros.
+
+    Parameters
+    ----------
+    source, rows
+        Samples of one port: ``run``, ``time_ns`` and ``value``, at multiples of an interval.
+    """
+    known = source.rows(rows)
+    interval = min(known["time_ns"])
+    known = known.with_columns((pl.col("time_ns") / interval).round().cast(pl.Int64).alias("sample"))
+    last = known.group_by("run", maintain_order=True).agg(pl.col("sample").max())
+    every = last.select("run", pl.int_ranges(1, pl.col("sample") + 1).alias("sample")).explode("sample")
+    about = known.drop("time_ns", "value", "sample").unique("run", maintain_order=True)
+    values = known.select("run", "sample", "value")
+    filled = every.join(about, on="run", maintain_order="left")
+    filled = filled.join(values, on=["run", "sample"], how="left", maintain_order="left")
+    time = (pl.col("sample") * interval).alias("time_ns")
+    return filled.with_columns(pl.col("value").fill_null(0.0), time).drop("sample")

@@ -109,6 +109,7 @@ pub mod drop_tail;
 pub mod ecn;
 pub mod express;
 pub mod fair;
+pub mod linux_red;
 pub mod mlfq;
 pub mod nic;
 pub mod pfabric;
@@ -391,6 +392,8 @@ disciplines! {
     Ecn(ecn::Ecn),
     /// Random early detection.
     Red(Box<red::Red>),
+    /// Random early detection as in Linux.
+    LinuxRed(Box<linux_red::LinuxRed>),
     /// pFabric's switch: the flow of which least remains goes first.
     Pfabric(Box<pfabric::Pfabric>),
     /// HULL's phantom queue beside a drop-tail queue.

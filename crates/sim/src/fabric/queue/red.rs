@@ -114,7 +114,7 @@ impl Red {
 }
 
 /// `x` to the power of `n` by multiplications only, which IEEE 754 rounds the same everywhere.
-fn power(mut x: f64, mut n: u64) -> f64 {
+pub(super) fn power(mut x: f64, mut n: u64) -> f64 {
     let mut result = 1.0;
     while n > 0 && result > 0.0 {
         if n & 1 == 1 {

@@ -61,7 +61,7 @@ impl Cubic {
     /// §4.6: the threshold after a reduction.
     fn reduced(&mut self, window: &Window, flight: u64) -> u64 {
         self.epoch = Time::MAX;
-        self.cwnd_prior = window.cwnd as f64 / window.mss as f64;
+        self.cwnd_prior = window.cwnd as f64 / f64::from(window.mss);
         ((flight as f64 * BETA) as u64).max(window.floor())
     }
 }
@@ -74,7 +74,7 @@ impl Control for Cubic {
             window.slow_start(ack.bytes);
             return;
         }
-        let mss = window.mss as f64;
+        let mss = f64::from(window.mss);
         let cwnd = window.cwnd as f64 / mss;
         if self.epoch == Time::MAX {
             self.begin_epoch(ack.now, cwnd);

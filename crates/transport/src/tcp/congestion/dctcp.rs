@@ -36,10 +36,11 @@ impl Dctcp {
     }
 }
 
-/// The window without half of `share` of it, 0 to 1; two segments at least.
+/// The window without half of `share` of it, 0 to 1; two segments at least. Stanford's patch for Linux subtracts whole segments:
+/// `snd_cwnd - ((snd_cwnd * dctcp_alpha) >> 11)`.
 pub(super) fn reduced(window: &Window, share: f64) -> u64 {
     let cut = (window.cwnd as f64 * (share / 2.0)) as u64;
-    (window.cwnd - cut).max(window.floor())
+    (window.cwnd - window.whole(cut)).max(window.floor())
 }
 
 impl Control for Dctcp {
@@ -121,5 +122,16 @@ mod tests {
         control.alpha = 1.0;
         window.set(3 * MSS);
         assert_eq!(control.on_ecn(&window, &Flow::NEW), 2 * MSS);
+    }
+
+    /// 0.9 of a segment, and 1.5: small windows yield nothing until alpha has grown.
+    #[test]
+    fn linux_subtracts_whole_segments() {
+        let mut control = Dctcp::new(&TcpConfig::default());
+        control.alpha = 0.3;
+        for (segments, left) in [(6, 6), (10, 9)] {
+            let window = Window::new(segments * MSS, MSS).with_rules(crate::tcp::WindowRules::Linux32);
+            assert_eq!(control.on_ecn(&window, &Flow::NEW), left * MSS);
+        }
     }
 }

@@ -6,7 +6,7 @@
 //! the same for all, too: the standard one, or `hystart`.
 
 use super::algorithm::{Algorithm, registry};
-use super::config::TcpConfig;
+use super::config::{TcpConfig, WindowRules};
 use super::flow::Flow;
 use crate::units::{Duration, Rate, Time};
 use hystart::HyStart;
@@ -19,10 +19,11 @@ mod power;
 pub(super) struct Window {
     cwnd: u64,
     ssthresh: u64,
-    /// Bytes acknowledged in congestion avoidance since the window last grew.
+    /// Bytes acknowledged in congestion avoidance since the window last grew; with Linux's rules, ACKs.
     counted: u64,
     /// Payload of a full segment.
-    mss: u64,
+    mss: u32,
+    rules: WindowRules,
     /// Present during the initial slow start, where it is asked for.
     hystart: Option<Box<HyStart>>,
 }
@@ -30,7 +31,12 @@ pub(super) struct Window {
 impl Window {
     pub(super) fn new(initial: u64, mss: u64) -> Self {
         // RFC 5681 §3.1: the initial ssthresh SHOULD be arbitrarily high.
-        Self { cwnd: initial, ssthresh: u64::MAX, counted: 0, mss, hystart: None }
+        Self { cwnd: initial, ssthresh: u64::MAX, counted: 0, mss: mss as u32, rules: WindowRules::Rfc, hystart: None }
+    }
+
+    /// Moved by these rules.
+    pub(super) fn with_rules(self, rules: WindowRules) -> Self {
+        Self { rules, ..self }
     }
 
     /// With `HyStart++`, if the configuration wants it.
@@ -51,7 +57,18 @@ impl Window {
 
     #[inline]
     pub(super) fn mss(&self) -> u64 {
-        self.mss
+        u64::from(self.mss)
+    }
+
+    #[inline]
+    fn is_linux(&self) -> bool {
+        self.rules == WindowRules::Linux32
+    }
+
+    /// Whole segments of so many bytes, where the window counts in these.
+    #[inline]
+    fn whole(&self, bytes: u64) -> u64 {
+        if self.is_linux() { bytes - bytes % self.mss() } else { bytes }
     }
 
     /// A new segment leaves; it ends at this offset.
@@ -77,31 +94,47 @@ impl Window {
 
     #[inline]
     fn in_slow_start(&self) -> bool {
-        self.cwnd < self.ssthresh
+        // Linux 3.2, tcp_reno_cong_avoid: `snd_cwnd <= snd_ssthresh`, so that a reduced window first grows by a whole segment.
+        self.cwnd < self.ssthresh || self.is_linux() && self.cwnd == self.ssthresh
     }
 
     /// RFC 5681 §3.1 eq. 2: by the bytes acknowledged, at most one segment per ACK; or as `HyStart++` says.
     #[inline]
     fn slow_start(&mut self, acked: u64) {
         self.cwnd += match &self.hystart {
-            None => acked.min(self.mss),
-            Some(hystart) => hystart.growth(acked, self.mss),
+            None if self.is_linux() => self.mss(),
+            None => acked.min(self.mss()),
+            Some(hystart) => hystart.growth(acked, self.mss()),
         };
     }
 
     /// RFC 5681 §3.1: one segment per window of acknowledged bytes, counted in bytes.
     #[inline]
     fn additive_increase(&mut self, acked: u64) {
+        if self.is_linux() {
+            return self.additive_increase_by_acks();
+        }
         self.counted += acked;
         if self.counted >= self.cwnd {
             self.counted -= self.cwnd;
-            self.cwnd += self.mss;
+            self.cwnd += self.mss();
+        }
+    }
+
+    /// Linux 3.2, `tcp_cong_avoid_ai`, without appropriate byte counting (`tcp_abc` = 0, the default): ACKs count, whatever they
+    /// acknowledge, and the one after a whole window of them adds a segment.
+    fn additive_increase_by_acks(&mut self) {
+        if self.counted >= self.cwnd / self.mss() {
+            self.cwnd += self.mss();
+            self.counted = 0;
+        } else {
+            self.counted += 1;
         }
     }
 
     /// The floor of every reduction (RFC 5681 §3.1 eq. 4).
     fn floor(&self) -> u64 {
-        2 * self.mss
+        2 * self.mss()
     }
 
     /// Sets the window and forgets the bytes counted towards its growth.
@@ -126,18 +159,33 @@ impl Window {
 
     /// Smaller by `acknowledged`, larger by one segment if that is one at least; never less than one.
     pub(super) fn deflate(&mut self, acknowledged: u64) {
-        let added = if acknowledged >= self.mss { self.mss } else { 0 };
-        self.cwnd = (self.cwnd.saturating_sub(acknowledged) + added).max(self.mss);
+        let added = if acknowledged >= self.mss() { self.mss() } else { 0 };
+        self.cwnd = (self.cwnd.saturating_sub(acknowledged) + added).max(self.mss());
     }
 
     /// Shrinks window and threshold without a loss. The progress towards the next segment keeps its proportion:
     /// DCTCP reduces in every round trip, and would never grow a small window if it started over each time.
     pub(super) fn shrink(&mut self, cwnd: u64) {
         // A window below the floor (an initial window of one segment) must not grow by being reduced.
-        let cwnd = cwnd.min(self.cwnd);
-        self.counted = self.counted * cwnd / self.cwnd;
+        let cwnd = self.whole(cwnd.min(self.cwnd));
+        // Linux starts over (tcp_enter_cwr: `snd_cwnd_cnt = 0`).
+        self.counted = if self.is_linux() { 0 } else { self.counted * cwnd / self.cwnd };
         self.cwnd = cwnd;
         self.ssthresh = cwnd.max(self.floor());
+    }
+
+    /// Will shrink to so many bytes, in steps.
+    pub(super) fn aim_at(&mut self, cwnd: u64) {
+        self.counted = 0;
+        self.ssthresh = self.whole(cwnd).max(self.floor());
+    }
+
+    /// A step there, of a segment if it is `due`, and never more than a segment beyond what is in flight.
+    pub(super) fn step_down(&mut self, due: bool, in_flight: u64) {
+        if due && self.cwnd > self.ssthresh {
+            self.cwnd -= self.mss();
+        }
+        self.cwnd = self.cwnd.min(in_flight + self.mss());
     }
 }
 

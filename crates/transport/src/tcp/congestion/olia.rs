@@ -55,7 +55,7 @@ impl Control for Olia {
             window.additive_increase(counted);
         } else if self.carry <= -(window.cwnd as f64) {
             self.carry += window.cwnd as f64;
-            window.set(window.cwnd.saturating_sub(window.mss).max(window.mss));
+            window.set(window.cwnd.saturating_sub(window.mss()).max(window.mss()));
         }
     }
 

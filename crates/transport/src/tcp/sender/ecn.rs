@@ -1,13 +1,30 @@
 //! Explicit congestion notification at the sender (RFC 3168 §6.1): one reduction in a window of data, and telling of it.
+//!
+//! Linux's rules add the CWR state (`tcp_input.c` of 3.2): from a reduction for an echo until what had been sent by then is
+//! acknowledged the window does not grow (`tcp_may_raise_cwnd`). Without DCTCP it is the time in which the window falls by a segment
+//! with each second ACK (`tcp_cwnd_down`, rate halving); Stanford's DCTCP patch cuts it at once.
 
-use crate::tcp::config::TcpConfig;
+use crate::tcp::config::{TcpConfig, WindowRules};
+
+/// Linux's CWR state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cwr {
+    /// There is none by the RFCs' rules.
+    Absent,
+    /// The window may grow.
+    Out,
+    /// It may not. Whether an odd number of ACKs has come since.
+    In { odd: bool },
+}
 
 /// A sender's part of ECN.
 #[derive(Clone, Debug)]
 pub(super) struct Ecn {
     /// Both ends take part.
     on: bool,
-    on_retransmissions: bool,
+    /// As in RFC 3168, not as in DCTCP.
+    classic: bool,
+    cwr: Cwr,
     /// The next new segment tells the receiver of a reduction (CWR).
     cwr_due: bool,
     /// An echo counts only once this is acknowledged: one reduction per window of data.
@@ -25,8 +42,8 @@ pub(super) struct Marking {
 
 impl Ecn {
     pub(super) fn new(config: &TcpConfig) -> Self {
-        let on_retransmissions = config.congestion.needs_ecn();
-        Self { on: config.wants_ecn(), on_retransmissions, cwr_due: false, reduced_until: 0 }
+        let cwr = if config.window_rules == WindowRules::Linux32 { Cwr::Out } else { Cwr::Absent };
+        Self { on: config.wants_ecn(), classic: !config.congestion.needs_ecn(), cwr, cwr_due: false, reduced_until: 0 }
     }
 
     /// What the handshake agreed on.
@@ -39,10 +56,54 @@ impl Ecn {
         self.on && una > self.reduced_until
     }
 
-    /// The window was reduced for an echo, a loss or a timeout, when everything before `max` had been sent.
+    /// The window was reduced for an echo, when everything before `max` had been sent.
+    pub(super) fn on_echo(&mut self, max: u64) {
+        self.on_reduced(max);
+        if self.cwr != Cwr::Absent {
+            self.cwr = Cwr::In { odd: false };
+        }
+    }
+
+    /// The window was reduced, for a loss or a timeout, when everything before `max` had been sent.
     pub(super) fn on_reduced(&mut self, max: u64) {
         self.reduced_until = max;
         self.cwr_due = self.on;
+        self.leave_cwr();
+    }
+
+    fn leave_cwr(&mut self) {
+        if self.cwr != Cwr::Absent {
+            self.cwr = Cwr::Out;
+        }
+    }
+
+    /// Whether the window must not grow.
+    #[inline]
+    pub(super) fn holds_window(&self) -> bool {
+        matches!(self.cwr, Cwr::In { .. })
+    }
+
+    /// Everything before `una` is acknowledged.
+    #[inline]
+    pub(super) fn on_ack(&mut self, una: u64) {
+        // Linux 3.2, tcp_fastretrans_alert: something *above* high_seq has to be acknowledged.
+        if self.holds_window() && una > self.reduced_until {
+            self.leave_cwr();
+        }
+    }
+
+    /// Whether a reduction is by steps.
+    pub(super) fn steps_down(&self) -> bool {
+        self.cwr != Cwr::Absent && self.classic
+    }
+
+    /// An ACK came: whether a step down is due, if the window is on its way down.
+    #[inline]
+    pub(super) fn take_step(&mut self) -> Option<bool> {
+        let Cwr::In { odd } = &mut self.cwr else { return None };
+        let due = *odd;
+        *odd = !due;
+        self.classic.then_some(due)
     }
 
     /// A segment leaves.
@@ -51,7 +112,7 @@ impl Ecn {
         let cwr = self.cwr_due && !retransmission;
         self.cwr_due &= retransmission;
         // RFC 3168 §6.1.5: retransmissions are not ECN-capable; DCTCP's are, as in Linux.
-        Marking { ect: self.on && (!retransmission || self.on_retransmissions), cwr }
+        Marking { ect: self.on && !(retransmission && self.classic), cwr }
     }
 }
 

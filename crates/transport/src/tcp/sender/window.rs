@@ -34,7 +34,7 @@ impl CongestionWindow {
     pub(super) fn new(config: &TcpConfig) -> Self {
         let initial = u64::from(config.initial_window) * config.mss();
         Self {
-            window: Window::new(initial, config.mss()).with_hystart(config),
+            window: Window::new(initial, config.mss()).with_hystart(config).with_rules(config.window_rules),
             control: Controller::new(config),
             initial,
             limited_since: Time::MAX,
@@ -117,6 +117,17 @@ impl CongestionWindow {
     pub(super) fn on_echo(&mut self, flow: &Flow) {
         let cwnd = self.control.on_ecn(&self.window, flow);
         self.window.shrink(cwnd);
+    }
+
+    /// The same where the window falls step by step.
+    pub(super) fn begin_descent(&mut self, flow: &Flow) {
+        let cwnd = self.control.on_ecn(&self.window, flow);
+        self.window.aim_at(cwnd);
+    }
+
+    /// An ACK on the way down, with so many bytes still in flight.
+    pub(super) fn step_down(&mut self, due: bool, in_flight: u64) {
+        self.window.step_down(due, in_flight);
     }
 
     /// A loss was detected with `flight` bytes outstanding: the threshold falls, and the window to it.

@@ -6,6 +6,7 @@ mod handshake;
 mod hystart;
 mod idle;
 mod limited;
+mod linux;
 mod pacing;
 mod pfabric;
 mod prr;

@@ -1,0 +1,98 @@
+"""The documents that records make: each paper's page and the overview below ``docs/fidelity``, results in README.md."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from anabranch.base import units
+from anabranch.errors import AnabranchError
+from anabranch.reproduce import age, costs, inventory, overview, registry, tables
+from anabranch.reproduce.comparison import recorded
+from anabranch.reproduce.record import read_all
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from anabranch.reproduce.model import Experiment
+    from anabranch.reproduce.record import Record
+
+BEGIN = "<!-- comparison: written by `anabranch reproduce --record`; do not edit -->"
+END = "<!-- end of comparison -->"
+RESULTS = ("<!-- results: written by `anabranch reproduce --pages`; do not edit -->", "<!-- end of results -->")
+"""Markers around what is made here: a paper's comparison, and the results on the project's page."""
+PAGE = "docs/fidelity/{}.md"
+"""Page of a paper's table, below the repository."""
+
+
+def cost(root: Path, experiments: Sequence[Experiment], records: Mapping[str, Record]) -> str:
+    """Say what the recorded runs cost, from their recorded times; empty where none are."""
+    there = [record for _, record in recorded(experiments, records)]
+    found = [(one, costs.read(costs.path(root, one.experiment), quick=one.quick)) for one in there]
+    known = [(len(one.seeds), times.seconds.values()) for one, times in found if times is not None]
+    runs = sum(seeds * len(seconds) for seeds, seconds in known)
+    if not runs:
+        return ""
+    took = units.duration(sum(seeds * sum(seconds) for seeds, seconds in known))
+    return (
+        f"The recorded runs, {runs} in all, took at most {took} of one core, on the machines named in `data/` (time on "
+        "a processor; on the wall for runs that tell no other, whatever ran beside them)."
+    )
+
+
+def insert(page: str, text: str, marks: tuple[str, str] = (BEGIN, END), *, where: str = "page") -> str:
+    """Put a text between the markers of a page.
+
+    Raises
+    ------
+    AnabranchError
+        If the page lacks the markers.
+    """
+    begin, end = marks
+    before, first, rest = page.partition(begin)
+    _, last, after = rest.partition(end)
+    if not first or not last:
+        raise AnabranchError(f"{where}: the markers are missing", hint=f"{begin} and {end}")
+    return f"{before}{begin}\n\n{text}\n\n{end}{after}"
+
+
+def pages(root: Path) -> list[tuple[Path, str]]:
+    """Make the pages as the records have them, file and text: the papers', and, with an inventory, the overview."""
+    experiments = registry.experiments()
+    records = read_all(root, experiments)
+    old = age.old(root, experiments, records)
+    papers: dict[str, Sequence[Experiment]] = {one.name: registry.of_paper(one.name) for one in registry.papers()}
+    made = []
+    for name, own in {**_other_publications(experiments), **papers}.items():
+        page = root / PAGE.format(name)
+        if name in papers or page.is_file():
+            theirs = {one.name: old[one.name] for one in own if one.name in old}
+            parts = (tables.markdown(own, records, theirs), cost(root, own, records) if name in papers else "")
+            table = "\n\n".join(part for part in parts if part)
+            made.append((page, insert(page.read_text(encoding="utf-8"), table, where=str(page))))
+    if (root / inventory.FILE).is_file():
+        about = overview.Overview(registry.papers(), experiments, records, old, inventory.read(root))
+        readme = root / "README.md"
+        made.append((root / overview.PAGE, about.page()))
+        said = insert(readme.read_text(encoding="utf-8"), about.sentences(), RESULTS, where=str(readme))
+        made.append((readme, said))
+    return made
+
+
+def _other_publications(experiments: Sequence[Experiment]) -> dict[str, Sequence[Experiment]]:
+    """The experiments of publications that have no folder, by the name of their page: those that draw their figures."""
+    found: dict[str, list[Experiment]] = {}
+    for one in experiments:
+        for name in dict.fromkeys(figure.of.lower() for figure in one.figure if figure.of):
+            found.setdefault(name, []).append(one)
+    return {name: tuple(own) for name, own in found.items()}
+
+
+def stale(root: Path) -> list[str]:
+    """What keeps the pages from being what the records make."""
+    try:
+        made = pages(root)
+    except AnabranchError as error:
+        return [str(error)]
+    old = [page for page, text in made if not page.is_file() or page.read_text(encoding="utf-8") != text]
+    return [f"{page}: not what the records make; run `anabranch reproduce --pages`" for page in old]

@@ -1,0 +1,113 @@
+"""The simulator beside the kernel's own TCP (`tests/linux`): its labs, a run of a few seconds, the page."""
+
+import shutil
+import subprocess
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+
+import linux_lab
+import linux_page
+import pytest
+from linux_case import AVERAGED, EXACT, EXPERIMENTS, MININET, OFFLOADED, ROOT, Case
+from linux_sim import run as simulate
+
+from linux import PAGE, RECORD
+
+BLOCK = Case("song", "reno", 2, 100, 0, 40, 2_000_000, requests=2)
+"""Two senders behind a queue that drops: htb, bfifo and Reno, which any kernel with namespaces has."""
+
+
+@pytest.fixture(scope="module")
+def scdp() -> Path:
+    built = ROOT / "target/debug/scdp"
+    command = ["cargo", "build", "--locked", "-p", "scdp-cli"]
+    if shutil.which("cargo") is None:
+        pytest.skip("no `cargo` to build scdp with")
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"scdp cannot be built: {done.stderr.strip()[-3000:]}"
+    return built
+
+
+def adaptation(layout: str) -> dict[str, object]:
+    """The lab of Joy's DCTCP at K = 3."""
+    case = Case("adaptation", "dctcp", 2, 100, 150, 25, 1_000_000, 3, layout)
+    return tomllib.loads(linux_lab.text(case, 5))
+
+
+def test_the_dumbbell_has_the_queue_at_the_receiver_only() -> None:
+    lab = adaptation(EXACT)
+    assert lab["switch"] == {"kind": "bridge", "offload": False, "up": ["netem delay 300us rate 100mbit limit 10000"]}
+    assert lab["hosts"] == {
+        "s1": {},
+        "s2": {},
+        "r": {
+            "link": {
+                "down": [
+                    "htb rate 100mbit burst 1600 cburst 1600",
+                    "red limit 37850 min 4542 max 4543 avpkt 1514 burst 3 bandwidth 100mbit probability 1 ecn",
+                ]
+            }
+        },
+    }
+
+
+def test_the_dumbbell_of_mininet_has_its_line_at_every_end() -> None:
+    chain = [
+        "htb rate 100mbit burst 15k",
+        "red limit 1000000 min 4500 max 4501 avpkt 1500 burst 20 bandwidth 100mbit probability 1 ecn",
+        "netem delay 150us limit 25",
+    ]
+    for layout in (MININET, OFFLOADED):
+        lab = adaptation(layout)
+        assert lab["switch"] == {"kind": "bridge", "offload": layout == OFFLOADED, "down": chain, "up": chain}
+
+
+@pytest.mark.parametrize(("mark", "weight"), [(3, 1 / 128), (5, 1 / 64), (10, 1 / 16), (20, 1 / 2)])
+def test_the_weight_is_that_of_tc(mark: int, weight: float) -> None:
+    """By hand: the least n for which 20 + 1 - K is at most 2^n (1 - (1 - 2^-n)^20)."""
+    case = Case("adaptation", "dctcp", 2, 100, 150, 25, 1, mark, AVERAGED)
+    assert case.red_weight == weight
+    assert replace(case, layout=EXACT).red_weight == 1 / 2
+
+
+def test_the_kernel_takes_as_long_as_the_simulator_says(scdp: Path, tmp_path: Path) -> None:
+    try:
+        (real,) = linux_lab.run(scdp, [BLOCK], tmp_path / "lab", repeat=1, kernel=None)[BLOCK.key]
+    except linux_lab.LabError as error:
+        for reason in (
+            "error: a lab needs",
+            "is missing",
+            "error: `ip netns add",
+            "this kernel may lack",
+            "the kernel has no",
+        ):
+            if reason in str(error):
+                pytest.skip(f"no network namespaces, or not these modules: {error}")
+        raise
+    (simulated,) = simulate(BLOCK, tmp_path / "sim", seeds=1)
+    # Other programs share the processors.
+    assert 0.5 < real.mbps / simulated.mbps < 1.1
+    assert sum(real.seconds) == pytest.approx(2 * 2 * BLOCK.size * 8e-6 / real.mbps)
+
+
+def record() -> linux_page.Record:
+    return linux_page.Record.of_json(RECORD.read_text(encoding="utf-8"))
+
+
+is_recorded = pytest.mark.skipif(not RECORD.exists(), reason="nothing is recorded: make linux-record")
+
+
+@is_recorded
+def test_the_page_is_what_its_record_says() -> None:
+    assert PAGE.read_text(encoding="utf-8") == linux_page.page(record())
+
+
+@is_recorded
+def test_the_record_is_complete_and_survives_its_file() -> None:
+    found = record()
+    assert not found.missing()
+    for cases in EXPERIMENTS.values():
+        for case in cases():
+            assert len(found.runs(case, real=True)) == len(found.runs(case, real=False)) == 5
+    assert linux_page.Record.of_json(found.as_json()) == found
