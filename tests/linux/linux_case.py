@@ -126,8 +126,7 @@ def adaptation(size: int = 40_000_000) -> Iterator[Case]:
     for layout in (EXACT, AVERAGED, MININET, OFFLOADED):
         for transport, lower in (("dctcp", 3), ("ecn-star", 5)):
             if layout == AVERAGED and transport == "ecn-star":
-                # A repetition did not end within 600 s. Other than DCTCP's, Reno's SYN-ACKs are not ECN-capable, so that
-                # RED drops them while its average is high, and below htb nothing but arrivals lets it fall.
+                # A repetition did not end within 600 s: the page says what may be the cause.
                 continue
             for senders in (2, 3, 4) if layout in {EXACT, AVERAGED} else (2,):
                 for mark in (lower, 10):

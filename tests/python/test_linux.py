@@ -95,15 +95,10 @@ def record() -> linux_page.Record:
     return linux_page.Record.of_json(RECORD.read_text(encoding="utf-8"))
 
 
-is_recorded = pytest.mark.skipif(not RECORD.exists(), reason="nothing is recorded: make linux-record")
-
-
-@is_recorded
 def test_the_page_is_what_its_record_says() -> None:
     assert PAGE.read_text(encoding="utf-8") == linux_page.page(record())
 
 
-@is_recorded
 def test_the_record_is_complete_and_survives_its_file() -> None:
     found = record()
     assert not found.missing()
