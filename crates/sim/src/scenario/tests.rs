@@ -486,9 +486,9 @@ fn scenarios_beyond_the_papers_are_possible() {
         ("trimming", 20),
         ("stragglers", 15),
         ("coexistence", 60),
-        ("fast-links", 36),
-        ("k16", 4),
-        ("topologies", 54),
+        ("fast-links", 60),
+        ("k16", 10),
+        ("topologies", 90),
         ("pull-order", 30),
     ] {
         let plan =
