@@ -56,6 +56,20 @@ def test_builds_use_the_profile_of_their_compiler_beside_the_users_flags(
     assert tool.flags() == {"RUSTFLAGS": f"-Ctarget-cpu=native {used}"}
     monkeypatch.setenv("RUSTFLAGS", "-Cprofile-generate=here")
     assert tool.flags() == {}
+    monkeypatch.delenv("RUSTFLAGS")
+    monkeypatch.setenv("CARGO_ENCODED_RUSTFLAGS", "-Ctarget-cpu=native")
+    assert tool.flags() == {}
+
+
+def test_flags_of_cargos_configuration_are_not_replaced(
+    tool: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(tool)
+    monkeypatch.setenv("CARGO_HOME", str(tmp_path / "home"))
+    assert tool.flags() != {}
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home/config.toml").write_text('[build]\nrustflags = ["-Ctarget-cpu=native"]\n')
+    assert tool.flags() == {}
 
 
 def test_builds_go_on_without_another_compilers_profile(tool: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:

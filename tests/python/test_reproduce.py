@@ -209,7 +209,7 @@ def test_it_runs_draws_compares_and_writes_pages(lab: Path) -> None:
     assert 'href="scdp/toy/report.html"' in (lab / "out/reproduce/index.html").read_text()
     full = (lab / "out/reproduce/scdp/toy/report.html").read_text()
     assert "unexplained" in full
-    assert "<p>Of 1 claim at the paper&#39;s settings 1 is unexplained.</p>" in full
+    assert "<p>Of 1 claim at the paper&#39;s settings 1 is unexplained. 1 of these numbers is of one seed.</p>" in full
     assert "at the paper&#39;s settings" not in page, "the quick size is not judged"
 
 
@@ -463,6 +463,14 @@ def test_the_check_fails_for_records_of_an_older_model(lab: Path, monkeypatch: p
             result = invoke("--check")
             assert result.exit_code == 1
             assert f"scdp/toy: {said}; {again}" in " ".join(result.stdout.split())
+
+
+@pytest.mark.usefixtures("lab")
+@pytest.mark.parametrize("words", [["scdp/toy"], ["--record"], ["--all"], ["--check"]])
+def test_writing_pages_goes_with_nothing_else(words: list[str]) -> None:
+    result = invoke("--pages", *words)
+    assert result.exit_code == 2
+    assert "--pages goes with no names and no other task" in result.stderr
 
 
 SUM = """\

@@ -10,7 +10,7 @@ import pytest
 
 from anabranch.errors import AnabranchError
 from anabranch.reproduce import comparison, explanations, inventory, overview, registry, tables, verdicts
-from anabranch.reproduce.claims import Claim, Measured
+from anabranch.reproduce.claims import Claim, Measured, judge
 from anabranch.reproduce.model import Experiment, Explanation, Paper, Reduced
 from anabranch.reproduce.record import Record
 
@@ -55,10 +55,12 @@ OURS, THEIRS = "{claim:goodput|.1f}", "{claim:scdp/fig98#goodput|.1f}"
 @pytest.mark.parametrize(
     ("kind", "text", "lacks"),
     [
-        ("measured", f"It is {OURS} here.", ""),
-        ("measured", 'It is {= 2 * claim("goodput")|.1f} here.', ""),
+        ("measured", f"It is {OURS} here.", "measured, but no number of scdp/fig99"),
+        ("measured", 'It is {= 2 * claim("goodput")|.1f} here.', "measured, but no number of scdp/fig99"),
+        ("measured", "It is {claim:scdp/fig99#goodput|.1f} here.", "measured, but no number of scdp/fig99"),
+        ("measured", "It is {claim:other|.1f} there.", ""),
         ("measured", "It is {record:1/a:SCDP@1} here.", ""),
-        ("measured", f"See {{note:other}}, and {OURS}.", ""),
+        ("measured", "See {note:other}, and {claim:other}.", ""),
         (
             "measured",
             "It is {paper:goodput} there, and {setting:3} as a rule.",
@@ -66,7 +68,7 @@ OURS, THEIRS = "{claim:goodput|.1f}", "{claim:scdp/fig98#goodput|.1f}"
         ),
         ("measured", f"It is {THEIRS} there.", "measured, but no number of scdp/fig99"),
         ("measured", "It is so (`anabranch run scenarios/a/b/b.toml`).", "measured, but no number of scdp/fig99"),
-        ("measured", f"It is {OURS}. Why was not examined.", "it says 'not examined'"),
+        ("measured", "It is {claim:other}. Why was not\nexamined.", "it says 'not examined'"),
         ("arithmetic", "It is {= 2 * 2|.0f}.", ""),
         ("arithmetic", f"It is {OURS}.", "arithmetic, but its text computes nothing"),
         ("arithmetic", "It is {= 2 * 2|.0f}. Not explained is why.", "it says 'Not explained'"),
@@ -89,6 +91,19 @@ def test_an_explanation_has_what_its_kind_needs_or_explains_nothing(kind: str, t
     explained = not lacks and kind != "not explained"
     assert (row.verdict, row.kind) == (("explained", kind) if explained else ("unexplained", ""))
     assert row.words == (f"explained: {kind}" if explained else "unexplained")
+
+
+def test_a_bound_is_not_decided_by_an_interval_that_is_wider_than_the_tolerance() -> None:
+    bound = replace(CLAIM, paper=1.0, relation="at least")
+    assert judge(bound, 0.9, quick=False, ci=0.15) == "within"
+    assert judge(bound, 0.853, quick=False, ci=1.698) == "undecided"
+    assert judge(bound, 0.7, quick=False, ci=0.15) == "unexplained"
+
+
+@pytest.mark.parametrize("experiment", registry.experiments(), ids=lambda one: one.name)
+def test_what_is_beyond_the_paper_counts_apart(experiment: Experiment) -> None:
+    beyond = experiment.section.startswith("beyond") or experiment.notes.strip().startswith("Not in the paper")
+    assert experiment.variant or not beyond or not experiment.claim
 
 
 @pytest.mark.parametrize("experiment", registry.experiments(), ids=lambda one: one.name)
@@ -281,8 +296,10 @@ def test_the_overview_says_first_which_transports_are_here_and_what_came_out() -
     )
     page = made.page()
     assert "| works | [SCDP](scdp.md) |\n| partly | PIAS (static) |\n| missing | Homa (the rival) |" in page
-    assert "| [SCDP](scdp.md) | 1 | 0 | 0 | 1 |  | 1 of 1 |" in page
+    assert "| [SCDP](scdp.md) | 1 | 0 | 0 | 1 | 0 | 0 |  | 1 of 1 |" in page
     assert "| core | 1 | 0 | 0 |" in page
+    open_ = overview.Overview([paper], [EXPERIMENT], {"scdp/fig99": record(other=BAD)}, {}, systems)
+    assert "| [SCDP](scdp.md) | 1 | 0 | 0 | 0 | 1 | 0 |  | 0 of 1 |" in open_.page(), "the columns add up"
     said = made.sentences()
     assert said.startswith("Of 1 claim of 1 papers at their own settings 1 is unexplained. ")
     assert "Of the 1 systems that are these papers' own work 1 work here, 0 partly, and 0 are missing. " in said

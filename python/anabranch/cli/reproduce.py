@@ -104,6 +104,8 @@ def reproduce_command(
         if decode_table is not None and (record or check or list_ or pages):
             said = "--list, --record, --pages or --check"
             raise AnabranchError(f"--decode-table does not go with {said}: those are the papers'")
+        if pages and (names or all_ or record or check or list_):
+            raise AnabranchError("--pages goes with no names and no other task: it writes all tables and runs nothing")
         if list_:
             _list(names or [], quick=quick, seeds=seeds, threads=threads)
             code = 0

@@ -60,9 +60,9 @@ def older(record: Record, now: Versions | None) -> str:
 
 def dated(root: Path, record: Record, now: Versions | None) -> Record:
     """A record with the versions that its commit tells, if it does not name them itself; otherwise as it is."""
-    if now is None or record.commit is None or record.parts is not None:
+    if now is None or record.commit is None or record.commit.endswith("-dirty") or record.parts is not None:
         return record
-    source = git(root, "show", f"{record.commit.removesuffix('-dirty')}:{SOURCE}")
+    source = git(root, "show", f"{record.commit}:{SOURCE}")
     then = written(source) if source else None
     if then is None:
         return record

@@ -238,7 +238,7 @@ class _Experiment(_Shared):
         theirs = [(figure, key) for figure in other.figure for key in figure.keys]
         for mine in self.of.figure:
             for key, (figure, panel) in product(mine.keys, theirs):
-                if (figure.of, figure.number) == (mine.of, mine.number) and (key == panel or not key or not panel):
+                if figure.number == mine.number and (key == panel or not key or not panel):
                     self.fail(
                         f"figure {mine.number}", f"{key or panel or mine.number!r} is one of {other.name} already"
                     )

@@ -28,11 +28,12 @@ ROUNDING = 1e-9
 Relation = Literal["equals", "at most", "at least"]
 """What the paper says: our number is its number, or is bounded by it."""
 
-Verdict = Literal["agrees", "holds", "within", "explained", "unexplained", "quick", "missing"]
+Verdict = Literal["agrees", "holds", "within", "undecided", "explained", "unexplained", "quick", "missing"]
 """How a measured number stands to the paper's.
 
 ``agrees``: a number within 20 %. ``holds``: a bound that is kept. ``within``: a bound that the mean misses, and the
-95 % interval includes. ``explained``: beyond, and the reason is written down. ``unexplained``: beyond, and it is not.
+95 % interval includes. ``undecided``: the same, but the interval is wider than 20 % of the paper's number on each side.
+``explained``: beyond, and the reason is written down. ``unexplained``: beyond, and it is not.
 ``quick``: measured in the quick size, which is not the paper's experiment: not judged. ``missing``: no value.
 """
 
@@ -140,7 +141,7 @@ def judge(
         if off == 0.0:
             return "holds"
         if ci is not None and abs(mean - claim.paper) <= ci:
-            return "within"
+            return "within" if ci <= TOLERANCE * abs(claim.paper) else "undecided"
     elif off <= max(claim.tolerance, ROUNDING):
         return "agrees"
     return "explained" if explained else "unexplained"

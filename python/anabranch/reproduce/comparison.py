@@ -25,6 +25,7 @@ WORDS: Mapping[Verdict, str] = {
     "agrees": f"within {100 * TOLERANCE:.0f} %",
     "holds": "holds",
     "within": "holds within the interval",
+    "undecided": "not decided: the interval is too wide",
     "explained": "explained",
     "unexplained": "unexplained",
     "quick": "quick size: not judged",
@@ -92,7 +93,12 @@ class Row:
         text = f"{units.with_interval(mean, self.ours.ci)} {self.claim.unit}".rstrip()
         if self.experiment.calculate:
             return text
-        return f"{text} (under every seed)" if self.ours.alike else f"{text} (1 seed)" if self.ours.alone else text
+        return f"{text} (under every seed)" if self.ours.alike else f"{text} (1 seed)" if self.alone else text
+
+    @property
+    def alone(self) -> bool:
+        """Whether it was simulated under one seed."""
+        return self.ours.alone and not self.experiment.calculate
 
     @property
     def words(self) -> str:

@@ -63,13 +63,12 @@ def pages(root: Path) -> list[tuple[Path, str]]:
     old = age.old(root, experiments, records)
     papers: dict[str, Sequence[Experiment]] = {one.name: registry.of_paper(one.name) for one in registry.papers()}
     made = []
-    for name, own in {**_other_publications(experiments), **papers}.items():
+    for name, own in papers.items():
         page = root / PAGE.format(name)
-        if name in papers or page.is_file():
-            theirs = {one.name: old[one.name] for one in own if one.name in old}
-            parts = (tables.markdown(own, records, theirs), cost(root, own, records) if name in papers else "")
-            table = "\n\n".join(part for part in parts if part)
-            made.append((page, insert(page.read_text(encoding="utf-8"), table, where=str(page))))
+        theirs = {one.name: old[one.name] for one in own if one.name in old}
+        parts = (tables.markdown(own, records, theirs), cost(root, own, records))
+        table = "\n\n".join(part for part in parts if part)
+        made.append((page, insert(page.read_text(encoding="utf-8"), table, where=str(page))))
     if (root / inventory.FILE).is_file():
         about = overview.Overview(registry.papers(), experiments, records, old, inventory.read(root))
         readme = root / "README.md"
@@ -77,15 +76,6 @@ def pages(root: Path) -> list[tuple[Path, str]]:
         said = insert(readme.read_text(encoding="utf-8"), about.sentences(), RESULTS, where=str(readme))
         made.append((readme, said))
     return made
-
-
-def _other_publications(experiments: Sequence[Experiment]) -> dict[str, Sequence[Experiment]]:
-    """The experiments of publications that have no folder, by the name of their page: those that draw their figures."""
-    found: dict[str, list[Experiment]] = {}
-    for one in experiments:
-        for name in dict.fromkeys(figure.of.lower() for figure in one.figure if figure.of):
-            found.setdefault(name, []).append(one)
-    return {name: tuple(own) for name, own in found.items()}
 
 
 def stale(root: Path) -> list[str]:

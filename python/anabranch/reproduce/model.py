@@ -88,13 +88,12 @@ class PanelOf:
 
 @dataclass(frozen=True, slots=True)
 class FigureOf:
-    """A figure: its number (`of` another publication), what it shows, its panels; `whole` if their letters are ours."""
+    """A figure: its number, what it shows, its panels; `whole` if their letters are ours."""
 
     number: str
     caption: str
     panel: tuple[PanelOf, ...]
     columns: int | None = None
-    of: str = ""
     whole: bool = False
 
     @property
@@ -104,10 +103,10 @@ class FigureOf:
 
     @property
     def parts(self) -> list[str]:
-        """Itself, or its panels where the paper has letters for them: ``5a``, ``Polyraptor 1a``, ``k16``."""
+        """Itself, or its panels where the paper has letters for them: ``5a``, ``k16``."""
         keys = self.keys
         lettered = published(self.number) and not self.whole and all(len(key) == 1 for key in keys)
-        return [f"{self.of} {self.number}{key}".lstrip() for key in (keys if lettered else [""])]
+        return [f"{self.number}{key}" for key in (keys if lettered else [""])]
 
 
 ExplanationKind = Literal["measured", "arithmetic", "the paper does not say", "not explained"]

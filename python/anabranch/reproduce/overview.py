@@ -16,12 +16,15 @@ from anabranch.reproduce.tables import grid
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from anabranch.reproduce.claims import Verdict
     from anabranch.reproduce.comparison import Row
     from anabranch.reproduce.inventory import System
     from anabranch.reproduce.model import Experiment, Paper
     from anabranch.reproduce.record import Record
 
 PAGE = "docs/fidelity/README.md"
+OPEN: frozenset[Verdict] = frozenset({"undecided", "quick", "missing"})
+"""Verdicts that say nothing of the claim yet."""
 HEAD = """\
 <!-- Written by `anabranch reproduce --pages` from `data/`; do not edit. -->
 
@@ -32,9 +35,10 @@ each rule. TCP is [compared with ns-3](crosscheck-ns3.md) besides. What a paper 
 table says how much of it comes out."""
 TRUST = """\
 **What to trust.** Comparisons that you run yourself, under the same arrivals and over several seeds. A claim that holds
-was found twice, by programs that share no code. One that is *explained* was traced to a cause. *Unexplained* means that
-nobody knows whether the paper's experiment or ours is another one than its text says: do not build on such a number, in
-the paper or here."""
+came out here, too; where the number is of one seed, or its record is older than the model, it may be chance. One that
+is *explained* was traced to a cause, or to something that the paper leaves open. *Unexplained* means that nobody knows
+whether the paper's experiment or ours is another one than its text says: do not build on such a number, in the paper or
+here."""
 RANKS = """\
 *Core*: a paper's own work. *Compared*: what a paper measures it against. *Described*: its background. *Cited*: named
 only. Papers: 000 is Alasmar's thesis, 001 the SCDP paper, 003 Joy's thesis, 004 Song's."""
@@ -97,8 +101,10 @@ class Overview:
             "hold or within 20 %",
             "explained",
             "unexplained",
-            "at other settings",
-            "older records",
+            "not decided, or not measured",
+            "of these claims: one seed",
+            "at other settings: hold",
+            "records older than the model",
         )
         return grid(heads, *(self._paper(paper) for paper in self.papers))
 
@@ -115,6 +121,8 @@ class Overview:
             str(_good(claims)),
             f"{kinds.total()}{f' ({by_kind})' if by_kind else ''}",
             str(sum(row.verdict == "unexplained" for row in claims)),
+            str(sum(row.verdict in OPEN for row in claims)),
+            str(sum(row.alone for row in claims)),
             f"{_good(variants)} of {len(variants)}" if variants else "",
             f"{sum(one.name in self.old for one in there)} of {len(there)}",
         )

@@ -95,9 +95,9 @@ class Footnotes(dict[str, int]):
     """Explanations, each once, by number."""
 
     def verdict(self, row: Row) -> str:
-        """The verdict, with the number of its explanation: a number that agrees needs none."""
+        """The verdict, with the number of its explanation: one that agrees, or is not there, needs none."""
         verdict = f"**{row.words}**" if row.verdict == "unexplained" else row.words
-        if row.verdict in GOOD or not (why := flow(row.explanation)):
+        if row.verdict in GOOD or row.verdict == "missing" or not (why := flow(row.explanation)):
             return verdict
         return f"{verdict} ({self.setdefault(why, len(self) + 1)})"
 

@@ -49,11 +49,14 @@ def told(rows: Sequence[Row], where: str) -> str:
         (sum(found[one] for one in GOOD), f"holds or lies within {near}", f"hold or lie within {near}"),
         (found["explained"], f"deviates and is explained ({by_kind})", f"deviate and are explained ({by_kind})"),
         (found["unexplained"], "is unexplained", "are unexplained"),
+        (found["undecided"], "is not decided", "are not decided"),
         (found["missing"], "is not measured", "are not measured"),
         (found["quick"], "is of the quick size", "are of the quick size"),
     ]
     parts = [f"{count} {one if count == 1 else several}" for count, one, several in counts if count]
-    return f"Of {len(rows)} claim{'' if len(rows) == 1 else 's'} {where} {', '.join(parts)}."
+    said = f"Of {len(rows)} claim{'' if len(rows) == 1 else 's'} {where} {', '.join(parts)}."
+    alone = sum(row.alone for row in rows)
+    return f"{said} {alone} of these numbers {'is' if alone == 1 else 'are'} of one seed." if alone else said
 
 
 def summary(rows: Sequence[Row]) -> list[str]:

@@ -23,6 +23,8 @@ RTO_S = 0.2
 """Least retransmission timeout, seconds."""
 LARGEST = 65535 / PAYLOAD
 """Packets of the largest window."""
+LOST = pl.col("packets_dropped").sum() / pl.col("packets_sent").sum()
+"""Share of the packets of several flows that was lost."""
 
 
 def long_flows(source: Source, *, senders: str, buffer: str, rtt_s: float) -> pl.DataFrame:
@@ -41,11 +43,12 @@ def long_flows(source: Source, *, senders: str, buffer: str, rtt_s: float) -> pl
     -------
     polars.DataFrame
         ``senders``, ``buffer`` (packets), ``seed``, ``measured`` and ``predicted`` loss (shares of packets),
-        ``rate`` and ``padhye`` (packets per second and flow; the formula with the measured loss and queue).
+        ``rate`` and ``padhye`` (packets per second and flow: those that arrive, fewer by the loss than the formula's,
+        which are sent; the formula with the measured loss and queue).
     """
     keys = ["run", "seed", senders, buffer]
     flows = source.results.flows.group_by(keys, maintain_order=True).agg(
-        (pl.col("packets_dropped").sum() / pl.col("packets_sent").sum()).alias("measured"),
+        LOST.alias("measured"),
         (pl.col("goodput_bps").mean() / 8 / PAYLOAD).alias("rate"),
     )
     queue = source.results.links.group_by("run", maintain_order=True).agg(pl.col("queue_mean_bytes").max())
@@ -97,7 +100,7 @@ def synchronised_blocks(source: Source, *, senders: str, buffer: str, rtt_s: flo
     """
     keys = ["seed", senders, buffer]
     flows = source.results.flows.group_by(keys, maintain_order=True).agg(
-        (pl.col("packets_dropped").sum() / pl.col("packets_sent").sum()).alias("loss"),
+        LOST.alias("loss"),
         (8 * pl.col("size_bytes").sum() / (pl.col("end_ns").max() - pl.col("start_ns").min())).alias("gbps"),
         (pl.col("size_bytes").mean() / PAYLOAD).alias("packets"),
         pl.col("timeouts").max(),

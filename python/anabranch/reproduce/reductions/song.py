@@ -221,18 +221,18 @@ def findings() -> dict[str, pl.DataFrame]:
 
 
 def where_largest(source: Source, *, rows: str, only: Mapping[str, object], over: str, value: str) -> dict[int, float]:
-    """Where a value is largest on average over seeds: a paper's "most improvement at".
+    """Where a value is largest, for each seed: a paper's "most improvement at".
 
     Parameters
     ----------
     source, rows, only
         Which rows.
     over, value
-        The column whose value is returned, the same for each seed; and the aggregate that is to be largest there.
+        The column whose value is returned, and the aggregate that is to be largest there.
     """
     frame = source.rows(rows).filter(where(only))
     found: dict[float, dict[int, float]] = {
         float(at): by_seed(frame.filter(pl.col(over) == at), expression(value)) for (at,) in in_order(frame, [over])
     }
-    best = max(found, key=lambda at: float(np.mean(list(found[at].values()))))
-    return dict.fromkeys(found[best], best)
+    seeds = next(iter(found.values()))
+    return {seed: max(found, key=lambda at: found[at].get(seed, -np.inf)) for seed in seeds}
