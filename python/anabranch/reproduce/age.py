@@ -32,14 +32,14 @@ def git(root: Path, *words: str) -> str | None:
 
 
 def commit(root: Path) -> str | None:
-    """Commit of the repository at `root`, ``-dirty`` if more than ``docs`` differs from it; None if git cannot tell.
+    """Commit of the repository at `root`, ``-dirty`` if what runs depend on may differ from it; None if git cannot tell.
 
-    Recording changes ``docs`` itself, which runs do not depend on.
+    Recording itself changes ``docs`` and README.md.
     """
     head = git(root, "rev-parse", "--short=10", "HEAD")
     if head is None:
         return None
-    same = git(root, "diff-index", "--quiet", "HEAD", "--", ".", ":!docs") is not None
+    same = git(root, "diff-index", "--quiet", "HEAD", "--", ".", ":!docs", ":!README.md") is not None
     return head.strip() + ("" if same else "-dirty")
 
 
