@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,9 +19,17 @@ LAYOUT_NAMES = {
 }
 
 
+class OtherKernelError(ValueError):
+    """A record has results of another kernel."""
+
+
 @dataclass(frozen=True)
 class Record:
-    """What was measured, and what with: in each world the summaries of the runs, by the keys of cases."""
+    """What was measured, and what with: in each world the summaries of the runs, by the keys of cases.
+
+    All of the kernel's results are of one kernel, that of `made`. Its `counts` are the mean of a case's runs,
+    in each of them.
+    """
 
     made: Mapping[str, Any]
     kernel: Mapping[str, Sequence[Mapping[str, Any]]]
@@ -38,6 +46,22 @@ class Record:
             each.append("{\n" + ",\n".join(rows) + "\n }")
         made, kernel, simulator = each
         return f'{{\n "made": {made},\n "kernel": {kernel},\n "simulator": {simulator}\n}}\n'
+
+    def measured_with(self, made: Mapping[str, Any], keys: Collection[str]) -> "Record":
+        """The record to which the kernel's results of these keys are added.
+
+        Raises:
+            OtherKernelError: Results that would stay were measured with another kernel.
+        """
+        if not self.kernel or made == self.made:
+            return Record(made, self.kernel, self.simulator)
+        staying = sorted(self.kernel.keys() - set(keys))
+        if staying:
+            raise OtherKernelError(
+                f"{len(staying)} results that would stay were measured with {dict(self.made)}, not with {dict(made)}, "
+                f"the first is {staying[0]}; hint: measure all experiments again, or use that kernel"
+            )
+        return Record(made, {}, self.simulator)
 
     def missing(self) -> list[str]:
         """The keys of cases that one of the worlds has not run."""
