@@ -120,6 +120,14 @@ def test_the_record_has_results_of_one_kernel() -> None:
     assert old.measured_with({"kernel": "6.2"}, ["a", "b"]) == linux_page.Record({"kernel": "6.2"}, {}, {"a": []})
 
 
+def test_a_run_that_collapses_is_told_apart() -> None:
+    lower, upper = linux_page.thresholds("ecn-star", 2, MININET)
+    low, high = ([{"mbps": value} for value in values] for values in ((0.5, 80.0, 80.0, 80.0, 80.0), (88.0,) * 5))
+    told = linux_page.Record({}, {lower.key: low, upper.key: high}, {})
+    assert linux_page.collapsed(told, "ecn-star", 2, MININET) == [0.5]
+    assert linux_page.gain_of_others(told, "ecn-star", 2, MININET) == pytest.approx(10)
+
+
 def record() -> linux_page.Record:
     return linux_page.Record.of_json(RECORD.read_text(encoding="utf-8"))
 
