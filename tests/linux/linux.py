@@ -1,7 +1,7 @@
 """Compares the simulator with the kernel's own TCP: the same settings in network namespaces and as scenarios.
 
 Called by `make linux-record`; the result is docs/fidelity/linux.md. Needs the simulator, the program `scdp`, and a
-kernel with htb, RED, netem and DCTCP: this machine's (root, or users may make namespaces), or one of tools/linux-vm.
+kernel with htb, RED, netem and DCTCP: the host's (root, or users may make namespaces), or one of tools/linux-vm.
 """
 
 import argparse
@@ -36,8 +36,13 @@ def keep(record: linux_page.Record) -> None:
 
 
 def measure_kernel(scdp: Path, cases: list[Case], folder: Path, kernel: Path | None, jobs: int) -> None:
-    """Runs cases with the kernel, and keeps each group's."""
+    """Runs cases with the kernel, and keeps each group's.
+
+    Raises:
+        OtherKernelError: The record has results of another kernel that would stay.
+    """
     made = linux_lab.describe(folder / "made", kernel=kernel)
+    keep(recorded().measured_with(made, [case.key for case in cases]))
     lock = Lock()
 
     def measure(at: int) -> None:
@@ -68,9 +73,7 @@ def main() -> None:
     parser.add_argument(
         "--scdp", type=Path, default=ROOT / "target/release/scdp", help="the program; default: %(default)s"
     )
-    parser.add_argument(
-        "--kernel", type=Path, help="a kernel made by tools/linux-vm/build; default: that of this machine"
-    )
+    parser.add_argument("--kernel", type=Path, help="a kernel made by tools/linux-vm/build; default: the host's")
     parser.add_argument("--only", nargs="+", choices=EXPERIMENTS, default=list(EXPERIMENTS), help="these experiments")
     parser.add_argument(
         "--world", choices=("kernel", "simulator"), help="this world; what is left out stays as recorded"
@@ -86,7 +89,7 @@ def main() -> None:
         if arguments.world != "simulator" and not arguments.page:
             try:
                 measure_kernel(arguments.scdp, cases, Path(folder), arguments.kernel, arguments.jobs)
-            except linux_lab.LabError as error:
+            except (linux_lab.LabError, linux_page.OtherKernelError) as error:
                 sys.exit(f"error: {error}")
         if arguments.world != "kernel" and not arguments.page:
             measure_simulator(cases, Path(folder))

@@ -83,7 +83,7 @@ class Measured:
     queue: tuple[float, ...] = ()
     """Mean, 5th, 50th and 95th percentile, in packets."""
     counts: Mapping[str, float] = field(default_factory=dict)
-    """Packets marked and dropped, timeouts, and so on."""
+    """Packets marked and dropped, timeouts, and so on. The kernel's are the mean of a case's runs, in each of them."""
     steady_mbps: float | None = None
     """While all flows were running, from a second after the last start: none of blocks."""
 

@@ -1,6 +1,7 @@
-"""The kernel's side: a lab file for each case, run by `scdp lab` here or in a virtual machine of tools/linux-vm."""
+"""The kernel's side: a lab file for each case, run by `scdp lab` on the host or in a machine of tools/linux-vm."""
 
 import json
+import shlex
 import subprocess
 from collections.abc import Sequence
 from itertools import chain
@@ -27,18 +28,18 @@ kind = "bridge"
 
 [[program]]
 on = {senders}
-command = "python3 {here}/load.py serve --congestion {congestion}"
+command = ["python3", {load}, "serve", "--congestion", "{congestion}"]
 ready = "listening"
 
 [[program]]
 on = "switch"
-command = "python3 {here}/watch_queue.py r --every {every}"
+command = ["python3", {watch}, "r", "--every", "{every}"]
 ready = "watching"
 
 [[step]]
 on = "r"
 command = [
-    "python3", "{here}/load.py", "fetch", "--from", "{addresses}", "--congestion", "{congestion}", "--bytes", "{size}",
+    "python3", {load}, "fetch", "--from", "{addresses}", "--congestion", "{congestion}", "--bytes", "{size}",
     "--repeat", "{repeat}", "--jitter", "{jitter}", "--seed", "{{seed}}",
 ]
 time_limit = "600s"
@@ -94,7 +95,8 @@ def text(case: Case, repeat: int) -> str:
         hosts="\n".join(f"[hosts.{name}]" for name in senders),
         receiver=receiver,
         senders=json.dumps(senders),
-        here=HERE,
+        load=json.dumps(str(HERE / "load.py")),
+        watch=json.dumps(str(HERE / "watch_queue.py")),
         congestion="dctcp" if case.transport == "dctcp" else "reno",
         addresses=",".join(f"{{{name}}}" for name in senders),
         size=case.size,
@@ -126,7 +128,7 @@ def describe(folder: Path, *, kernel: Path | None) -> dict[str, str]:
 def run(
     scdp: Path, cases: Sequence[Case], folder: Path, *, repeat: int, kernel: Path | None
 ) -> dict[str, list[Measured]]:
-    """Runs cases, by their keys, in one virtual machine, or here if there is no kernel for one.
+    """Runs cases, by their keys, in one virtual machine, or on the host if there is no kernel for one.
 
     Raises:
         LabError: What the lab said that did not run.
@@ -134,7 +136,8 @@ def run(
     folder.mkdir(parents=True)
     for number, case in enumerate(cases):
         (folder / f"{number}.toml").write_text(text(case, repeat), encoding="utf-8")
-    each = f"for number in $(seq 0 {len(cases) - 1}); do {scdp} lab $number.toml -o $number.json || exit 1; done"
+    program = shlex.quote(str(scdp))
+    each = f"for number in $(seq 0 {len(cases) - 1}); do {program} lab $number.toml -o $number.json || exit 1; done"
     command(["bash", "-c", each], folder, kernel)
     read = (
         (case, json.loads((folder / f"{number}.json").read_text(encoding="utf-8"))) for number, case in enumerate(cases)
@@ -143,11 +146,20 @@ def run(
 
 
 def measured(case: Case, said: dict[str, list[dict[str, Any]]], repeat: int) -> list[Measured]:
-    """What the programs of a lab have said, by repetition; counts are of all of them, and divided."""
-    fetched = [one for one in said["r"] if one["event"] == "fetched"]
+    """What the programs of a lab have said, by repetition.
+
+    The kernel counts for all repetitions together. So each has the mean of all as its counts: they do not differ.
+
+    Raises:
+        LabError: A request was not answered, or the queue not watched to the end.
+    """
+    fetched = [one for one in said.get("r", ()) if one["event"] == "fetched"]
     if len(fetched) != case.requests * repeat:
         raise LabError(f"{case.key}: {len(fetched)} of {case.requests * repeat} requests were answered")
-    (queue,) = said["switch"]
+    watched = said.get("switch", [])
+    if len(watched) != 1:
+        raise LabError(f"{case.key}: watch_queue.py told of the queue {len(watched)} times, not once at its end")
+    (queue,) = watched
     counts: dict[str, float] = {}
     for told in chain.from_iterable(told for name, told in said.items() if name.startswith("s") and name != "switch"):
         for name, count in told.items():

@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+import statistics
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,9 +20,17 @@ LAYOUT_NAMES = {
 }
 
 
+class OtherKernelError(ValueError):
+    """A record has results of another kernel."""
+
+
 @dataclass(frozen=True)
 class Record:
-    """What was measured, and what with: in each world the summaries of the runs, by the keys of cases."""
+    """What was measured, and what with: in each world the summaries of the runs, by the keys of cases.
+
+    All of the kernel's results are of one kernel, that of `made`. Its `counts` are the mean of a case's runs,
+    in each of them.
+    """
 
     made: Mapping[str, Any]
     kernel: Mapping[str, Sequence[Mapping[str, Any]]]
@@ -38,6 +47,22 @@ class Record:
             each.append("{\n" + ",\n".join(rows) + "\n }")
         made, kernel, simulator = each
         return f'{{\n "made": {made},\n "kernel": {kernel},\n "simulator": {simulator}\n}}\n'
+
+    def measured_with(self, made: Mapping[str, Any], keys: Collection[str]) -> "Record":
+        """The record to which the kernel's results of these keys are added.
+
+        Raises:
+            OtherKernelError: Results that would stay were measured with another kernel.
+        """
+        if not self.kernel or made == self.made:
+            return Record(made, self.kernel, self.simulator)
+        staying = sorted(self.kernel.keys() - set(keys))
+        if staying:
+            raise OtherKernelError(
+                f"{len(staying)} results that would stay were measured with {dict(self.made)}, not with {dict(made)}, "
+                f"the first is {staying[0]}; hint: measure all experiments again, or use that kernel"
+            )
+        return Record(made, {}, self.simulator)
 
     def missing(self) -> list[str]:
         """The keys of cases that one of the worlds has not run."""
@@ -57,7 +82,8 @@ def mbps(run: Mapping[str, Any]) -> float:
 
 
 def shown(value: tuple[float, float], digits: int) -> str:
-    return f"{value[0]:.{digits}f} ± {value[1]:.{digits}f}"
+    """Never a zero with a minus."""
+    return f"{round(value[0], digits) + 0.0:.{digits}f} ± {value[1]:.{digits}f}"
 
 
 def table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -71,16 +97,36 @@ def cases(experiment: str, **chosen: object) -> list[Case]:
     return [case for case in EXPERIMENTS[experiment]() if all(getattr(case, name) == value for name, value in wanted)]
 
 
+def thresholds(transport: str, senders: int, layout: str) -> tuple[Case, Case]:
+    """The long flows' cases with the lower and the higher threshold."""
+    lower, upper = cases("adaptation", transport=transport, senders=senders, layout=layout)
+    return lower, upper
+
+
 def gain(record: Record, transport: str, senders: int, layout: str, *, real: bool) -> tuple[float, float]:
     """What the higher threshold adds, in percent, and half of the interval, from those of both throughputs."""
-    lower, upper = cases("adaptation", transport=transport, senders=senders, layout=layout)
-    (low, low_half), (high, high_half) = (record.values(case, mbps, real=real) for case in (lower, upper))
+    each = (record.values(case, mbps, real=real) for case in thresholds(transport, senders, layout))
+    (low, low_half), (high, high_half) = each
     half = high / low * ((low_half / low) ** 2 + (high_half / high) ** 2) ** 0.5
     return 100 * (high / low - 1), 100 * half
 
 
+def collapsed(record: Record, transport: str, senders: int, layout: str) -> list[float]:
+    """The throughputs of the kernel's runs at the lower threshold that have less than half of the median's."""
+    each = [mbps(run) for run in record.runs(thresholds(transport, senders, layout)[0], real=True)]
+    return [value for value in each if value < statistics.median(each) / 2]
+
+
+def gain_of_others(record: Record, transport: str, senders: int, layout: str) -> float:
+    """What the higher threshold adds in the kernel, in percent, without the runs that collapse at the lower one."""
+    lower, upper = thresholds(transport, senders, layout)
+    without = collapsed(record, transport, senders, layout)
+    low = statistics.mean(value for run in record.runs(lower, real=True) if (value := mbps(run)) not in without)
+    return 100 * (record.values(upper, mbps, real=True)[0] / low - 1)
+
+
 THESIS_GAIN = {"dctcp": 12, "ecn-star": 22}
-"""Percent (Joy §4.4.3)."""
+"""Percent for two flows, and up to as much for three and four (Joy §4.4.3)."""
 
 
 def twins(transport: str, senders: int, mark: int) -> list[Case | None]:
@@ -98,7 +144,8 @@ def gains(record: Record) -> str:
                 for twin in twins(transport, senders, 10)
             ]
             simulated = shown(gain(record, transport, senders, EXACT, real=False), 2)
-            rows.append([f"{NAMES[transport]}, {senders} flows", str(thesis), simulated, *real])
+            told = str(thesis) if senders == 2 else f"up to {thesis}"
+            rows.append([f"{NAMES[transport]}, {senders} flows", told, simulated, *real])
     return table(["gain, %", "thesis", "simulator", *(LAYOUT_NAMES[one] for one in LAYOUTS)], rows)
 
 
@@ -121,11 +168,15 @@ def shares(record: Record) -> str:
 
 
 def queues(record: Record) -> str:
+    """Queues in packets; none where a packet has several segments."""
+
     def row(name: str, case: Case, *, real: bool) -> list[str]:
         runs = record.runs(case, real=real)
+        share = f"{100 * record.values(case, mbps, real=real)[0] / case.capacity:.2f}"
+        if case.layout == OFFLOADED:
+            return [name, "", "", "", "", share]
         each = [interval([run["queue"][at] for run in runs]) for at in range(4)]
-        share = record.values(case, mbps, real=real)[0] / case.capacity
-        return [name, shown(each[0], 2), *(f"{value:.1f}" for value, _ in each[1:]), f"{100 * share:.2f}"]
+        return [name, shown(each[0], 2), *(f"{value:.1f}" for value, _ in each[1:]), share]
 
     (exact,) = cases("queue", layout=EXACT)
     rows = [row("simulator", exact, real=False)]
@@ -134,19 +185,95 @@ def queues(record: Record) -> str:
     return table(heading, [["thesis", "around 5", "", "", "", ""], *rows])
 
 
+WORLDS = {"simulator": "simulator", "linux": "Linux", "bare": "Linux without probes and RACK"}
+
+
+def slowest(run: Mapping[str, Any]) -> float:
+    """Seconds of the slowest request of a run."""
+    return float(run["seconds"][2])
+
+
+@dataclass(frozen=True)
+class Block:
+    """Requests of one setting in one world."""
+
+    record: Record
+    case: Case
+    real: bool
+
+    @classmethod
+    def of(cls, record: Record, simulated: Case, world: str) -> "Block | None":
+        """The block of a world; none where it was not measured."""
+        found = [case for case in cases(simulated.experiment) if case.simulated == simulated.simulated]
+        sysctl = NO_PROBES if world == "bare" else {}
+        case = next((case for case in found if case.sysctl == sysctl), None)
+        return cls(record, case, world != "simulator") if case else None
+
+    @property
+    def runs(self) -> Sequence[Mapping[str, Any]]:
+        return self.record.runs(self.case, real=self.real)
+
+    def told(self, what: str) -> str:
+        """A number for a sentence or a cell."""
+        if what == "goodput":
+            return f"{self.record.values(self.case, mbps, real=self.real)[0]:.1f}"
+        if what == "each":
+            return ", ".join(f"{value:.0f}" for value in sorted(map(mbps, self.runs)))
+        if what == "slowest":
+            return f"{1000 * max(map(slowest, self.runs)):.0f}"
+        if what == "stalled":
+            return str(sum(slowest(run) >= STALL for run in self.runs))
+        # A counter of the kernel, in a run.
+        return f"{statistics.mean(run['counts'][what] for run in self.runs):.1f}"
+
+
+STALL = 0.2
+"""Seconds, the minimum timeout. Requests of Incast that do not wait take less than a tenth of it."""
+
+
 def blocks(record: Record, experiment: str, label: Callable[[Case], str], transport: str) -> str:
-    """Goodput by case: the simulator, the kernel, and the kernel without probes where that was measured."""
+    """Goodput and the slowest of all requests by case, in the worlds that have the case."""
     rows = []
-    bare = {case.simulated: case for case in cases(experiment, transport=transport, sysctl=NO_PROBES)}
+    worlds: list[str] = []
     for case in cases(experiment, transport=transport, sysctl={}):
-        values = [record.values(case, mbps, real=False), record.values(case, mbps, real=True)]
-        if case.simulated in bare:
-            values.append(record.values(bare[case.simulated], mbps, real=True))
-        runs = record.runs(case, real=True)
-        timeouts = sum(run["counts"]["TCPTimeouts"] for run in runs) / len(runs) / case.requests
-        rows.append([label(case), *(shown(value, 1) for value in values), f"{timeouts:.1f}"])
-    without = ["Linux without probes and RACK"] if bare else []
-    return table(["goodput, Mbps", "simulator", "Linux", *without, "timeouts a request, Linux"], rows)
+        each = {world: block for world in WORLDS if (block := Block.of(record, case, world))}
+        worlds = list(each)
+        goodputs = (shown(record.values(block.case, mbps, real=block.real), 1) for block in each.values())
+        rows.append([label(case), *goodputs, *(block.told("slowest") for block in each.values())])
+    heading = [f"{what}, {WORLDS[world]}" for what in ("Mbps", "slowest, ms") for world in worlds]
+    return table(["", *heading], rows)
+
+
+def numbers(record: Record) -> dict[str, Callable[..., str]]:
+    """What the template can ask for in a sentence, by its first word."""
+
+    def one_gain(transport: str, senders: str, layout: str) -> str:
+        real = layout != "simulator"
+        value, _ = gain(record, transport, int(senders), layout if real else EXACT, real=real)
+        return f"{round(value, 1) + 0.0:.1f}"
+
+    def collapsed_runs(what: str, transport: str, senders: str, layout: str) -> str:
+        values = collapsed(record, transport, int(senders), layout)
+        return str(len(values)) if what == "number" else ", ".join(f"{value:.2f}" for value in values)
+
+    def weight(transport: str, mark: str) -> str:
+        return f"{1 / cases('adaptation', transport=transport, layout=MININET, mark=int(mark))[0].red_weight:.0f}"
+
+    def block(what: str, experiment: str, transport: str, senders: str, buffer: str, world: str) -> str:
+        case = cases(experiment, transport=transport, senders=int(senders), buffer=int(buffer))[0]
+        found = Block.of(record, case, world)
+        assert found is not None, f"{case.simulated}: not measured in {world}"
+        return found.told(what)
+
+    return {
+        "made": lambda what: str(record.made[what]),
+        "runs": lambda: str(len(next(iter(record.kernel.values())))),
+        "gain": one_gain,
+        "others": lambda transport, senders, layout: f"{gain_of_others(record, transport, int(senders), layout):.1f}",
+        "collapsed": collapsed_runs,
+        "weight": weight,
+        "block": block,
+    }
 
 
 def page(record: Record) -> str:
@@ -158,28 +285,20 @@ def page(record: Record) -> str:
     def by_buffer(case: Case) -> str:
         return f"{case.senders} senders, {case.buffer} packets"
 
-    texts = {
+    texts: dict[str, Callable[..., str]] = {
         "gains": lambda: gains(record),
         "shares": lambda: shares(record),
         "queues": lambda: queues(record),
         "incast-dctcp": lambda: blocks(record, "incast", by_senders, "dctcp"),
         "incast-reno": lambda: blocks(record, "incast", by_senders, "reno"),
         "song": lambda: blocks(record, "song", by_buffer, "reno"),
+        **numbers(record),
     }
 
     def replace(found: re.Match[str]) -> str:
         what, *words = found[1].split()
-        if what in texts:
-            return texts[what]()
-        if what == "made":
-            return str(record.made[words[0]])
-        if what == "gain":
-            transport, senders, layout = words
-            real = layout != "simulator"
-            return f"{gain(record, transport, int(senders), layout if real else EXACT, real=real)[0]:.1f}"
-        if what == "weight":
-            transport, mark = words
-            return f"{1 / cases('adaptation', transport=transport, layout=MININET, mark=int(mark))[0].red_weight:.0f}"
-        raise ValueError(f"{TEMPLATE.name}: nothing is called {found[0]}")
+        if what not in texts:
+            raise ValueError(f"{TEMPLATE.name}: nothing is called {found[0]}")
+        return texts[what](*words)
 
     return re.sub(r"\{\{([^}]*)\}\}", replace, TEMPLATE.read_text(encoding="utf-8"))

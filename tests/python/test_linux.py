@@ -1,5 +1,6 @@
 """The simulator beside the kernel's own TCP (`tests/linux`): its labs, a run of a few seconds, the page."""
 
+import re
 import shutil
 import subprocess
 import tomllib
@@ -16,6 +17,12 @@ from linux import PAGE, RECORD
 
 BLOCK = Case("song", "reno", 2, 100, 0, 40, 2_000_000, requests=2)
 """Two senders behind a queue that drops: htb, bfifo and Reno, which any kernel with namespaces has."""
+
+NOT_HERE = re.compile(
+    r"^(error: (a lab needs|`\w+` is missing|`ip netns add)|hint: this kernel may lack|  \| the kernel has no)",
+    re.MULTILINE,
+)
+"""Lines that tell of a host where no such lab can run. Whatever else fails is an error."""
 
 
 @pytest.fixture(scope="module")
@@ -75,20 +82,50 @@ def test_the_kernel_takes_as_long_as_the_simulator_says(scdp: Path, tmp_path: Pa
     try:
         (real,) = linux_lab.run(scdp, [BLOCK], tmp_path / "lab", repeat=1, kernel=None)[BLOCK.key]
     except linux_lab.LabError as error:
-        for reason in (
-            "error: a lab needs",
-            "is missing",
-            "error: `ip netns add",
-            "this kernel may lack",
-            "the kernel has no",
-        ):
-            if reason in str(error):
-                pytest.skip(f"no network namespaces, or not these modules: {error}")
+        if NOT_HERE.search(str(error)):
+            pytest.skip(f"no network namespaces, or not these modules: {error}")
         raise
     (simulated,) = simulate(BLOCK, tmp_path / "sim", seeds=1)
     # Other programs share the processors.
     assert 0.5 < real.mbps / simulated.mbps < 1.1
-    assert sum(real.seconds) == pytest.approx(2 * 2 * BLOCK.size * 8e-6 / real.mbps)
+    assert [len(flows) for flows in real.flows] == [2, 2]
+    # The link carries no more, and a request follows the one before.
+    assert min(real.seconds) > 2 * BLOCK.size * 8e-6 / BLOCK.capacity * 0.95
+    first, second = real.flows
+    assert max(end for _, end in first) < min(start for start, _ in second)
+
+
+@pytest.mark.parametrize(
+    "said", ["error: `tc` is missing", "error: a lab needs the rights", "error: x\nhint: this kernel may lack a module"]
+)
+def test_a_host_without_labs_is_known_by_the_beginning_of_a_line(said: str) -> None:
+    assert NOT_HERE.search(f"scdp lab: exit code 1\n{said}\n")
+    assert not NOT_HERE.search(f"scdp lab: exit code 1\n  | it says: {said.replace(chr(10), ' ')}\n")
+
+
+def test_a_lab_that_did_not_watch_its_queue_is_an_error() -> None:
+    flows = [{"start": 0.0, "end": 1.0}]
+    said: dict[str, list[dict[str, object]]] = {"r": [{"event": "fetched", "flows": flows}] * BLOCK.requests}
+    with pytest.raises(linux_lab.LabError, match=r"told of the queue 0 times"):
+        linux_lab.measured(BLOCK, said, 1)
+    with pytest.raises(linux_lab.LabError, match=r"0 of 2 requests"):
+        linux_lab.measured(BLOCK, {}, 1)
+
+
+def test_the_record_has_results_of_one_kernel() -> None:
+    old = linux_page.Record({"kernel": "6.1"}, {"a": [], "b": []}, {"a": []})
+    assert old.measured_with({"kernel": "6.1"}, ["a"]) == old
+    with pytest.raises(linux_page.OtherKernelError, match=r"1 results .*6\.1.*6\.2.*first is b"):
+        old.measured_with({"kernel": "6.2"}, ["a"])
+    assert old.measured_with({"kernel": "6.2"}, ["a", "b"]) == linux_page.Record({"kernel": "6.2"}, {}, {"a": []})
+
+
+def test_a_run_that_collapses_is_told_apart() -> None:
+    lower, upper = linux_page.thresholds("ecn-star", 2, MININET)
+    low, high = ([{"mbps": value} for value in values] for values in ((0.5, 80.0, 80.0, 80.0, 80.0), (88.0,) * 5))
+    told = linux_page.Record({}, {lower.key: low, upper.key: high}, {})
+    assert linux_page.collapsed(told, "ecn-star", 2, MININET) == [0.5]
+    assert linux_page.gain_of_others(told, "ecn-star", 2, MININET) == pytest.approx(10)
 
 
 def record() -> linux_page.Record:
