@@ -170,6 +170,6 @@ fn the_longest_thresholds_fit() {
     for (min, packet) in [(Limit::Bytes(u64::MAX), 1), (Limit::Packets(u32::MAX), 65_535)] {
         let kernel =
             LinuxRedParameters { min, packet, width: LONGEST, burst: Some(65_535), ..mininet(3) }.kernel(MBPS_100);
-        assert_eq!((kernel.min, kernel.max), (LONGEST << kernel.weight_log, 2 * LONGEST << kernel.weight_log));
+        assert_eq!((kernel.min, kernel.max), (LONGEST << kernel.weight_log, (2 * LONGEST) << kernel.weight_log));
     }
 }
