@@ -10,6 +10,7 @@ use crate::workload::Fault;
 use anabranch_transport::{Bytes, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// The packets in which papers tell their thresholds have so many bytes (Ethernet).
 const PAPER_PACKET: u64 = 1500;
@@ -95,7 +96,7 @@ impl SwitchConfig {
         let own = if shared_only { BufferSize::Unlimited } else { BufferSize::Packets(keys.buffer) };
         let buffer = or(self.buffer, own);
         let header_buffer = match buffer {
-            BufferSize::Packets(n) => BufferSize::Bytes(Bytes(u64::from(n) * packet)),
+            BufferSize::Packets(n) => BufferSize::Bytes(Bytes(u64::from(n).saturating_mul(packet))),
             other => other,
         };
         let marking = marking_packets(rate, packet);
@@ -149,7 +150,7 @@ impl SwitchConfig {
             );
         }
         let bytes = |size| match size {
-            BufferSize::Packets(n) => Some(u64::from(n) * packet),
+            BufferSize::Packets(n) => Some(u64::from(n).saturating_mul(packet)),
             BufferSize::Bytes(n) => Some(n.0),
             BufferSize::Auto | BufferSize::Unlimited => None,
         };
@@ -164,8 +165,10 @@ impl SwitchConfig {
         }
         faults.extend(self.without_effect());
         faults.extend(self.red.check().into_iter().map(|fault| fault.under("red")));
-        let threshold = if self.queue.keys().linux_red { self.ecn_threshold } else { BufferSize::Auto };
-        faults.extend(self.linux_red.check(threshold, packet).into_iter().map(|fault| fault.under("linux_red")));
+        faults.extend(self.linux_red.check().into_iter().map(|fault| fault.under("linux_red")));
+        if self.queue.keys().linux_red {
+            faults.extend(self.linux_red.check_threshold(self.ecn_threshold, packet));
+        }
         if self.shared_buffer == Some(Bytes(0)) {
             faults.push(Fault::new("shared_buffer", "must be above 0"));
         }
@@ -186,6 +189,23 @@ impl SwitchConfig {
             faults.push(Fault::new("priorities", format!("must be from 1 to 8, not {}", self.priorities)));
         }
         faults
+    }
+}
+
+impl SwitchConfig {
+    /// What is wrong with what `ecn_threshold = "auto"` stands for at one of these bit rates.
+    pub(super) fn check_auto(
+        &self,
+        transport: TransportName,
+        rates: impl Iterator<Item = Rate>,
+        packet: u64,
+    ) -> Option<Fault> {
+        if self.ecn_threshold != BufferSize::Auto || !self.queue.keys().linux_red {
+            return None;
+        }
+        let rates: BTreeSet<Rate> = rates.collect();
+        let thresholds = rates.into_iter().map(|rate| self.resolve(transport, rate, packet).ecn_threshold);
+        thresholds.flatten().find_map(|threshold| self.linux_red.check_threshold(threshold, packet))
     }
 }
 

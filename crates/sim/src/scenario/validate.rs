@@ -4,7 +4,6 @@ use super::fabric::Fabrics;
 use super::{QueueKind, Scenario, SwitchConfig, TransportName, WorkloadConfig};
 use crate::control::Given;
 use crate::fabric::graph::Graph;
-use crate::fabric::queue::Discipline as _;
 use crate::fabric::routing::{Routing, RoutingMode};
 use crate::host::decode_table::DecodeTable;
 use crate::host::protocol::Transport;
@@ -44,6 +43,9 @@ impl Scenario {
                 under("", super::failure::changes(&self.failure, &graph).err().into_iter().collect());
                 under("routing", self.routing.check_fabric(&graph));
                 under("measure", self.check_captures(&graph));
+                let rates = graph.links.iter().map(|link| link.rate);
+                let auto = self.switch.check_auto(self.transport.name, rates, self.packet_bytes());
+                under("switch", auto.into_iter().collect());
                 if graph.hosts_relay && self.switch.queue == QueueKind::Fair {
                     let message = "there are no fair queues in fabrics whose hosts relay";
                     under(
@@ -91,9 +93,7 @@ impl Scenario {
         Given {
             graph,
             weighted: weighted.all(|weighted| weighted),
-            marks: transports
-                .iter()
-                .any(|&name| own.resolve(name, rate, packet).queue(0).marking_threshold().is_some()),
+            marks: transports.iter().any(|&name| own.resolve(name, rate, packet).ecn_threshold.is_some()),
         }
     }
 

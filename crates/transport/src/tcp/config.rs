@@ -28,8 +28,8 @@ pub enum WindowRules {
     #[default]
     #[serde(rename = "rfc")]
     Rfc,
-    /// Those of Linux 3.2 with Stanford's DCTCP patch: whole segments; growth by the number of ACKs, and none from an echo until
-    /// what was sent by then is acknowledged (CWR state).
+    /// Growth, and reductions for echoes, nearly as in Linux 3.2 with Stanford's DCTCP patch: whole segments; growth by the number of
+    /// ACKs, and none from an echo until what was sent by then is acknowledged (CWR state). Losses and timeouts reduce it by the RFCs, in bytes.
     #[serde(rename = "linux-3.2")]
     Linux32,
 }
@@ -125,8 +125,8 @@ pub struct TcpConfig {
     pub priority_reset: u8,
     /// Simulate the three-way handshake. Default true; without it data leaves at once and both ends agree beforehand.
     pub handshake: bool,
-    /// By which rules the congestion window grows and shrinks: `linux-3.2` for `reno`, `newreno`, `ecn-star`, `dctcp` and `fa-dctcp`.
-    /// Default `rfc`.
+    /// By which rules the congestion window grows, and shrinks for echoes: `linux-3.2` for `reno`, `newreno`, `ecn-star`, `dctcp` and
+    /// `fa-dctcp`, without `hystart`. Default `rfc`.
     #[serde(skip_serializing_if = "WindowRules::is_default")]
     pub window_rules: WindowRules,
     /// Consecutive timeouts without progress after which an end gives up: 1 to 255. Default 15 (Linux `tcp_retries2`).
@@ -242,6 +242,11 @@ impl TcpConfig {
             self.window_rules == WindowRules::Rfc || has_linux_rules,
             "window_rules",
             format!("linux-3.2 has rules for reno, newreno, dctcp and fa-dctcp, not for {}", self.congestion.name()),
+        )?;
+        check(
+            self.window_rules == WindowRules::Rfc || !self.hystart,
+            "window_rules",
+            "linux-3.2 has a slow start of its own: not with hystart".into(),
         )?;
         check(self.retries >= 1, "retries", "must be at least 1".into())?;
         demotion::validate(&self.priority_thresholds)

@@ -75,6 +75,9 @@ enum Action {
     Always,
 }
 
+/// The longest threshold and the widest distance between two: 1 GiB, so that averages with 31 digits after the point fit into 64 bits.
+pub const LONGEST: u64 = 1 << 30;
+
 /// Linux's packet schedulers count time in ticks of 64 ns (`PSCHED_SHIFT`): in a second.
 const TICKS: u64 = 1_000_000_000 / 64;
 
@@ -89,20 +92,21 @@ pub fn weight_log(min: u64, burst: u32, packet: u64) -> Option<u32> {
 }
 
 /// The burst that newer `tc` chooses for a queue (`q_red.c`).
-pub fn chosen_burst(min: u64, width: u64, packet: u64) -> u32 {
+fn chosen_burst(min: u64, width: u64, packet: u64) -> u32 {
     u32::try_from((3 * min + width) / (3 * packet)).unwrap_or(u32::MAX)
 }
 
+/// The burst that counts: the given one, or the one that `tc` chooses, but `min` at least. `tc` refuses a shorter one.
+pub fn burst(given: Option<u32>, min: u64, width: u64, packet: u64) -> u32 {
+    let least = u32::try_from(min.div_ceil(packet)).unwrap_or(u32::MAX);
+    given.unwrap_or_else(|| chosen_burst(min, width, packet)).max(least)
+}
+
 /// `tc_red_eval_P`: -log2 of probability / width, so that a random number of so many digits is to the average above the lower
-/// threshold as 1 is to the probability.
-fn probability_log(width: u64, probability: f64) -> u32 {
-    let mut share = probability / width.max(1) as f64;
-    let mut log = 0;
-    while share <= 1.0 && log < 31 {
-        share *= 2.0;
-        log += 1;
-    }
-    log
+/// threshold as 1 is to the probability. At most 31; `None` where that is too few, which `tc` refuses.
+pub fn probability_log(width: u64, probability: f64) -> Option<u32> {
+    let share = probability / width.max(1) as f64;
+    (0..32).find(|log| share * (1_u64 << log) as f64 > 1.0)
 }
 
 /// -ln(1 - x) for x up to 1/2, from its series: IEEE 754 rounds sums and products the same everywhere.
@@ -124,27 +128,27 @@ fn idle_damping(weight_log: u32, packet: u64, rate: Rate) -> (Box<[u8; 256]>, u3
 }
 
 impl LinuxRedParameters {
-    /// The lower threshold in bytes.
+    /// The lower threshold in bytes. A controller's may be beyond the longest.
     fn min_bytes(&self) -> u64 {
-        match self.min {
+        let bytes = match self.min {
             Limit::Packets(packets) => u64::from(packets) * self.packet,
             Limit::Bytes(bytes) => bytes,
-        }
+        };
+        bytes.min(LONGEST)
     }
 
     fn kernel(&self, rate: Rate) -> Kernel {
         let min = self.min_bytes();
         let max = min + self.width;
-        // tc refuses a burst that is shorter than `min`: a controller may raise that.
-        let least = u32::try_from(min.div_ceil(self.packet)).unwrap_or(u32::MAX);
-        let burst = self.burst.unwrap_or_else(|| chosen_burst(min, self.width, self.packet)).max(least);
+        // A controller may raise `min` beyond the burst.
+        let burst = burst(self.burst, min, self.width, self.packet);
         let weight_log = weight_log(min, burst, self.packet).unwrap_or(1);
         let (idle, cell_log) = idle_damping(weight_log, self.packet, rate);
         Kernel {
             min: min << weight_log,
             max: max << weight_log,
             weight_log,
-            probability_log: probability_log(self.width, self.probability),
+            probability_log: probability_log(self.width, self.probability).unwrap_or(31),
             idle,
             cell_log,
         }

@@ -2,7 +2,9 @@
 //!
 //! Linux's rules add the CWR state (`tcp_input.c` of 3.2): from a reduction for an echo until what had been sent by then is
 //! acknowledged the window does not grow (`tcp_may_raise_cwnd`). Without DCTCP it is the time in which the window falls by a segment
-//! with each second ACK (`tcp_cwnd_down`, rate halving); Stanford's DCTCP patch cuts it at once.
+//! with each second ACK (`tcp_cwnd_down`, rate halving); Stanford's DCTCP patch cuts it at once. Two things differ: in slow start
+//! Linux lets the ACK with the first echo add a segment before the reduction, and its descent may go on to half of ssthresh
+//! (`tcp_cwnd_min`), where ours ends at ssthresh. Losses and timeouts reduce the window by the RFCs.
 
 use crate::tcp::config::{TcpConfig, WindowRules};
 

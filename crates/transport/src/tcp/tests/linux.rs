@@ -40,8 +40,9 @@ fn windows(sender: &mut Connection, acks: impl Iterator<Item = u64>) -> Vec<u64>
     acks.map(|segments| acknowledge(sender, segments, false).0).collect()
 }
 
-/// `tcp_enter_cwr` of Stanford's patch cuts at once; `tcp_may_raise_cwnd` lets nothing grow until an ACK beyond what had been sent, that
-/// one included. Then `snd_cwnd <= snd_ssthresh` allows a segment, and `tcp_cong_avoid_ai` one for a window of ACKs and one more.
+/// `tcp_enter_cwr` of Stanford's patch cuts at once, and nothing grows until an ACK beyond what had been sent, that one included. Then
+/// `snd_cwnd <= snd_ssthresh` allows a segment, and `tcp_cong_avoid_ai` one for a window of ACKs and one more. Not the kernel's is the 5:
+/// its `tcp_may_raise_cwnd` lets the ACK with the echo add a segment in slow start, and 11 - 5 are 6.
 #[test]
 fn dctcp_s_window_stands_still_for_a_round_trip_after_an_echo() {
     let mut sender = ten_sent(&config(Algorithm::Dctcp));
@@ -75,7 +76,8 @@ fn a_window_of_data_is_reduced_once() {
     assert_eq!(acknowledge(&mut sender, 11, true).0, 3, "5 - 2.5, whole segments subtracted");
 }
 
-/// `tcp_cwnd_down`: one for each second ACK, so that a segment leaves for every other one that is acknowledged.
+/// `tcp_cwnd_down`: one for each second ACK, so that a segment leaves for every other one that is acknowledged. Ours ends at ssthresh,
+/// the kernel's at half of it (`tcp_cwnd_min`).
 #[test]
 fn without_dctcp_the_window_falls_by_a_segment_with_each_second_ack() {
     let mut sender = ten_sent(&config(Algorithm::NewReno));
@@ -93,6 +95,13 @@ fn growth_counts_acks_and_not_bytes() {
     windows(&mut sender, 2..=12);
     let grown = windows(&mut sender, (14..=40).step_by(2));
     assert_eq!(grown, [6, 6, 6, 6, 6, 6, 7, 7, 7, 7, 7, 7, 7, 7]);
+}
+
+#[test]
+fn hystart_is_not_for_the_slow_start_of_linux_3_2() {
+    let config = TcpConfig { hystart: true, ..config(Algorithm::Dctcp) };
+    assert_eq!(config.validate().map_err(|error| error.field), Err("window_rules"));
+    assert_eq!(TcpConfig { window_rules: WindowRules::Rfc, ..config }.validate(), Ok(()));
 }
 
 #[test]

@@ -48,8 +48,10 @@ fn the_weight_is_that_of_the_kernels_table() {
 fn random_numbers_have_the_digits_that_tc_tells() {
     // 0.02 / 98304 = 2.03e-7 doubles 23 times until it is above 1; 1 / 1, once; 1 / 16384, 15 times.
     for (width, probability, log) in [(98_304, 0.02, 23), (1, 1.0, 1), (16_384, 1.0, 15)] {
-        assert_eq!(probability_log(width, probability), log, "{width}");
+        assert_eq!(probability_log(width, probability), Some(log), "{width}");
     }
+    // 2^-30 doubles 31 times until it is above 1. 2^-31 would have to 32 times.
+    assert_eq!([1.0, 0.5, 1e-9].map(|probability| probability_log(LONGEST, probability)), [Some(31), None, None]);
 }
 
 #[test]
@@ -154,4 +156,20 @@ fn a_controller_moves_both_thresholds_and_the_average_begins_anew() {
     assert_eq!((queue.average, queue.count), (0, -1));
     assert!(queue.set(Setting::MarkingThreshold(Limit::Packets(30))), "beyond the burst");
     assert_eq!(queue.kernel.weight_log, 1);
+}
+
+/// 30 KB are 3.3 packets of 9000 B: `tc` would choose 3.
+#[test]
+fn a_burst_is_as_long_as_the_threshold_at_least() {
+    assert_eq!((chosen_burst(30_000, 1, 9000), burst(None, 30_000, 1, 9000)), (3, 4));
+    assert_eq!([2, 4, 20].map(|given| burst(Some(given), 30_000, 1, 9000)), [4, 4, 20]);
+}
+
+#[test]
+fn the_longest_thresholds_fit() {
+    for (min, packet) in [(Limit::Bytes(u64::MAX), 1), (Limit::Packets(u32::MAX), 65_535)] {
+        let kernel =
+            LinuxRedParameters { min, packet, width: LONGEST, burst: Some(65_535), ..mininet(3) }.kernel(MBPS_100);
+        assert_eq!((kernel.min, kernel.max), (LONGEST << kernel.weight_log, (2 * LONGEST) << kernel.weight_log));
+    }
 }
