@@ -32,7 +32,7 @@ def git(root: Path, *words: str) -> str | None:
 
 
 def commit(root: Path) -> str | None:
-    """Commit of the repository at `root`, ``-dirty`` if what runs depend on may differ from it; None if git cannot tell.
+    """Commit of the repository at `root`, ``-dirty`` if what runs depend on may differ; None if git cannot tell.
 
     Recording itself changes ``docs`` and README.md.
     """

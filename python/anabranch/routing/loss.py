@@ -39,7 +39,7 @@ def window(loss: float, acked: float = 2) -> float:
     Parameters
     ----------
     loss
-        Chance that a packet is lost, given that it is the first of its round or that the one before it arrived: p, above 0.
+        Chance that a packet is lost that is the first of its round, or whose predecessor arrived: p, above 0.
     acked
         Packets that an acknowledgement acknowledges, b.
     """
