@@ -14,7 +14,7 @@ from threading import Lock
 import linux_lab
 import linux_page
 import linux_sim
-from linux_case import EXPERIMENTS, ROOT, Case
+from linux_case import EXPERIMENTS, ROOT, RULES, Case
 
 PAGE = ROOT / "docs/fidelity/linux.md"
 RECORD = ROOT / "docs/fidelity/data/linux.json"
@@ -62,9 +62,12 @@ def measure_simulator(cases: list[Case], folder: Path) -> None:
     """Runs what has a counterpart in the simulator."""
     old = recorded()
     simulator = dict(old.simulator)
-    for number, (key, case) in enumerate({case.simulated: case for case in cases}.items()):
-        simulator[key] = [one.summary() for one in linux_sim.run(case, folder / f"sim-{number}", seeds=REPEAT)]
-        print(f"simulator: {key}: {simulator[key][0]}", flush=True)
+    for case in {case.simulated: case for case in cases}.values():
+        for rules in RULES:
+            key = case.simulated_by(rules)
+            runs = linux_sim.run(case, folder / f"sim-{key}", seeds=REPEAT, rules=rules)
+            simulator[key] = [one.summary() for one in runs]
+            print(f"simulator: {key}: {simulator[key][0]}", flush=True)
     keep(linux_page.Record(old.made, old.kernel, simulator))
 
 

@@ -17,6 +17,15 @@ EXACT, AVERAGED, MININET, OFFLOADED = "exact", "averaged", "mininet", "mininet-o
 """How the kernel's queues are: see the page's table."""
 
 
+RFC, BARE, LINUX = "rfc", "bare", "linux"
+RULES: Mapping[str, tuple[str, ...]] = {
+    RFC: (),
+    BARE: ("transport.tcp.window_rules=linux",),
+    LINUX: ("transport.tcp.window_rules=linux", "transport.tcp.rack=true"),
+}
+"""The simulator's TCP: by the RFCs; as the kernel without tail loss probes and RACK; as the kernel."""
+
+
 @dataclass(frozen=True)
 class Case:
     """One setting of an experiment. Rates in Mbit/s, times in us, buffers and thresholds in full packets."""
@@ -48,8 +57,12 @@ class Case:
 
     @property
     def simulated(self) -> str:
-        """The key of the simulator's case, which has the queue as it is and knows no settings of a kernel."""
+        """The key of the simulator's case, which has the queue as it is, by the RFCs' rules."""
         return f"{self.experiment}-{self.transport}-{self.senders}-b{self.buffer}-k{self.mark or 0}"
+
+    def simulated_by(self, rules: str) -> str:
+        """The key of the simulator's case by these rules."""
+        return self.simulated if rules == RFC else f"{self.simulated}-{rules}"
 
     @property
     def capacity(self) -> float:
@@ -148,7 +161,7 @@ NO_PROBES = {"net.ipv4.tcp_early_retrans": 0, "net.ipv4.tcp_recovery": 0}
 def incast(requests: int = 10) -> Iterator[Case]:
     """1 MB in all from 2 to 60 senders, 1 Gbps, a buffer of 100 packets."""
     for transport, mark in (("dctcp", 20), ("reno", None)):
-        for sysctl in ({}, NO_PROBES) if transport == "dctcp" else ({},):
+        for sysctl in ({}, NO_PROBES):
             for senders in (2, 4, 8, 16, 32, 60):
                 size = 1_000_000 // senders
                 yield Case("incast", transport, senders, 1000, 20, 100, size, mark, requests=requests, sysctl=sysctl)

@@ -7,11 +7,27 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from linux_case import AVERAGED, EXACT, EXPERIMENTS, HERE, MININET, NO_PROBES, OFFLOADED, Case, interval
+from linux_case import (
+    AVERAGED,
+    BARE,
+    EXACT,
+    EXPERIMENTS,
+    HERE,
+    LINUX,
+    MININET,
+    NO_PROBES,
+    OFFLOADED,
+    RFC,
+    RULES,
+    Case,
+    interval,
+)
 
 TEMPLATE = HERE / "linux.template.md"
 LAYOUTS = (EXACT, AVERAGED, MININET, OFFLOADED)
 NAMES = {"dctcp": "DCTCP", "ecn-star": "ECN*", "reno": "Reno"}
+SIMULATED = {RFC: "simulator, RFC", LINUX: "simulator, as Linux"}
+"""Of long flows."""
 LAYOUT_NAMES = {
     EXACT: "Linux, queue as it is",
     AVERAGED: "Linux, RED averages",
@@ -65,16 +81,21 @@ class Record:
         return Record(made, {}, self.simulator)
 
     def missing(self) -> list[str]:
-        """The keys of cases that one of the worlds has not run."""
+        """The keys of what one of the worlds has not run."""
         every = [case for cases in EXPERIMENTS.values() for case in cases()]
-        return [case.key for case in every if case.key not in self.kernel or case.simulated not in self.simulator]
+        simulated = dict.fromkeys(case.simulated_by(rules) for case in every for rules in RULES)
+        return [
+            *(case.key for case in every if case.key not in self.kernel),
+            *(f"simulator: {key}" for key in simulated if key not in self.simulator),
+        ]
 
-    def runs(self, case: Case, *, real: bool) -> Sequence[Mapping[str, Any]]:
-        return self.kernel[case.key] if real else self.simulator[case.simulated]
+    def runs(self, case: Case, rules: str | None) -> Sequence[Mapping[str, Any]]:
+        """Of the simulator by these rules; of the kernel if there are none."""
+        return self.kernel[case.key] if rules is None else self.simulator[case.simulated_by(rules)]
 
-    def values(self, case: Case, value: Callable[[Mapping[str, Any]], float], *, real: bool) -> tuple[float, float]:
+    def values(self, case: Case, value: Callable[[Mapping[str, Any]], float], rules: str | None) -> tuple[float, float]:
         """Mean and half of the 95 % confidence interval."""
-        return interval([value(run) for run in self.runs(case, real=real)])
+        return interval([value(run) for run in self.runs(case, rules)])
 
 
 def mbps(run: Mapping[str, Any]) -> float:
@@ -103,9 +124,9 @@ def thresholds(transport: str, senders: int, layout: str) -> tuple[Case, Case]:
     return lower, upper
 
 
-def gain(record: Record, transport: str, senders: int, layout: str, *, real: bool) -> tuple[float, float]:
+def gain(record: Record, transport: str, senders: int, layout: str, rules: str | None) -> tuple[float, float]:
     """What the higher threshold adds, in percent, and half of the interval, from those of both throughputs."""
-    each = (record.values(case, mbps, real=real) for case in thresholds(transport, senders, layout))
+    each = (record.values(case, mbps, rules) for case in thresholds(transport, senders, layout))
     (low, low_half), (high, high_half) = each
     half = high / low * ((low_half / low) ** 2 + (high_half / high) ** 2) ** 0.5
     return 100 * (high / low - 1), 100 * half
@@ -113,7 +134,7 @@ def gain(record: Record, transport: str, senders: int, layout: str, *, real: boo
 
 def collapsed(record: Record, transport: str, senders: int, layout: str) -> list[float]:
     """The throughputs of the kernel's runs at the lower threshold that have less than half of the median's."""
-    each = [mbps(run) for run in record.runs(thresholds(transport, senders, layout)[0], real=True)]
+    each = [mbps(run) for run in record.runs(thresholds(transport, senders, layout)[0], None)]
     return [value for value in each if value < statistics.median(each) / 2]
 
 
@@ -121,8 +142,8 @@ def gain_of_others(record: Record, transport: str, senders: int, layout: str) ->
     """What the higher threshold adds in the kernel, in percent, without the runs that collapse at the lower one."""
     lower, upper = thresholds(transport, senders, layout)
     without = collapsed(record, transport, senders, layout)
-    low = statistics.mean(value for run in record.runs(lower, real=True) if (value := mbps(run)) not in without)
-    return 100 * (record.values(upper, mbps, real=True)[0] / low - 1)
+    low = statistics.mean(value for run in record.runs(lower, None) if (value := mbps(run)) not in without)
+    return 100 * (record.values(upper, mbps, None)[0] / low - 1)
 
 
 THESIS_GAIN = {"dctcp": 12, "ecn-star": 22}
@@ -140,18 +161,18 @@ def gains(record: Record) -> str:
     for transport, thesis in THESIS_GAIN.items():
         for senders in (2, 3, 4):
             real = [
-                shown(gain(record, transport, senders, twin.layout, real=True), 2) if twin else ""
+                shown(gain(record, transport, senders, twin.layout, None), 2) if twin else ""
                 for twin in twins(transport, senders, 10)
             ]
-            simulated = shown(gain(record, transport, senders, EXACT, real=False), 2)
+            simulated = [shown(gain(record, transport, senders, EXACT, rules), 2) for rules in SIMULATED]
             told = str(thesis) if senders == 2 else f"up to {thesis}"
-            rows.append([f"{NAMES[transport]}, {senders} flows", told, simulated, *real])
-    return table(["gain, %", "thesis", "simulator", *(LAYOUT_NAMES[one] for one in LAYOUTS)], rows)
+            rows.append([f"{NAMES[transport]}, {senders} flows", told, *simulated, *real])
+    return table(["gain, %", "thesis", *SIMULATED.values(), *(LAYOUT_NAMES[one] for one in LAYOUTS)], rows)
 
 
-def share(record: Record, case: Case, *, real: bool) -> str:
+def share(record: Record, case: Case, rules: str | None) -> str:
     """What the flows have of the payload that the link carries, in percent."""
-    value, half = record.values(case, mbps, real=real)
+    value, half = record.values(case, mbps, rules)
     return shown((100 * value / case.capacity, 100 * half / case.capacity), 2)
 
 
@@ -159,33 +180,48 @@ def shares(record: Record) -> str:
     rows = []
     for case in cases("adaptation", layout=EXACT):
         assert case.mark is not None
-        real = [
-            share(record, twin, real=True) if twin else "" for twin in twins(case.transport, case.senders, case.mark)
-        ]
+        real = [share(record, twin, None) if twin else "" for twin in twins(case.transport, case.senders, case.mark)]
         name = f"{NAMES[case.transport]}, {case.senders} flows, K = {case.mark}"
-        rows.append([name, share(record, case, real=False), *real])
-    return table(["% of the link", "simulator", *(LAYOUT_NAMES[one] for one in LAYOUTS)], rows)
+        rows.append([name, *(share(record, case, rules) for rules in SIMULATED), *real])
+    return table(["% of the link", *SIMULATED.values(), *(LAYOUT_NAMES[one] for one in LAYOUTS)], rows)
 
 
 def queues(record: Record) -> str:
     """Queues in packets; none where a packet has several segments."""
 
-    def row(name: str, case: Case, *, real: bool) -> list[str]:
-        runs = record.runs(case, real=real)
-        share = f"{100 * record.values(case, mbps, real=real)[0] / case.capacity:.2f}"
+    def row(name: str, case: Case, rules: str | None) -> list[str]:
+        runs = record.runs(case, rules)
+        share = f"{100 * record.values(case, mbps, rules)[0] / case.capacity:.2f}"
         if case.layout == OFFLOADED:
             return [name, "", "", "", "", share]
         each = [interval([run["queue"][at] for run in runs]) for at in range(4)]
         return [name, shown(each[0], 2), *(f"{value:.1f}" for value, _ in each[1:]), share]
 
     (exact,) = cases("queue", layout=EXACT)
-    rows = [row("simulator", exact, real=False)]
-    rows += [row(LAYOUT_NAMES[case.layout], case, real=True) for case in cases("queue")]
+    rows = [row(name, exact, rules) for rules, name in SIMULATED.items()]
+    rows += [row(LAYOUT_NAMES[case.layout], case, None) for case in cases("queue")]
     heading = ["packets", "mean", "5th percentile", "median", "95th percentile", "% of the link"]
     return table(heading, [["thesis", "around 5", "", "", "", ""], *rows])
 
 
-WORLDS = {"simulator": "simulator", "linux": "Linux", "bare": "Linux without probes and RACK"}
+@dataclass(frozen=True)
+class World:
+    """A column of Incast."""
+
+    name: str
+    rules: str | None
+    """Of the simulator; none: the kernel."""
+    sysctl: Mapping[str, int]
+    """Of the kernel whose case it is."""
+
+
+WORLDS = {
+    "rfc": World("simulator, RFC", RFC, {}),
+    "bare-simulator": World("simulator, as Linux without RACK", BARE, NO_PROBES),
+    "bare": World("Linux without RACK", None, NO_PROBES),
+    "simulator": World("simulator, as Linux", LINUX, {}),
+    "linux": World("Linux", None, {}),
+}
 
 
 def slowest(run: Mapping[str, Any]) -> float:
@@ -199,24 +235,28 @@ class Block:
 
     record: Record
     case: Case
-    real: bool
+    rules: str | None
 
     @classmethod
-    def of(cls, record: Record, simulated: Case, world: str) -> "Block | None":
-        """The block of a world; none where it was not measured."""
+    def of(cls, record: Record, simulated: Case, world: str) -> "Block":
+        """The block of a world."""
+        where = WORLDS[world]
         found = [case for case in cases(simulated.experiment) if case.simulated == simulated.simulated]
-        sysctl = NO_PROBES if world == "bare" else {}
-        case = next((case for case in found if case.sysctl == sysctl), None)
-        return cls(record, case, world != "simulator") if case else None
+        (case,) = (case for case in found if case.sysctl == where.sysctl)
+        return cls(record, case, where.rules)
 
     @property
     def runs(self) -> Sequence[Mapping[str, Any]]:
-        return self.record.runs(self.case, real=self.real)
+        return self.record.runs(self.case, self.rules)
+
+    @property
+    def goodput(self) -> tuple[float, float]:
+        return self.record.values(self.case, mbps, self.rules)
 
     def told(self, what: str) -> str:
         """A number for a sentence or a cell."""
         if what == "goodput":
-            return f"{self.record.values(self.case, mbps, real=self.real)[0]:.1f}"
+            return f"{self.goodput[0]:.1f}"
         if what == "each":
             return ", ".join(f"{value:.0f}" for value in sorted(map(mbps, self.runs)))
         if what == "slowest":
@@ -231,25 +271,37 @@ STALL = 0.2
 """Seconds, the minimum timeout. Requests of Incast that do not wait take less than a tenth of it."""
 
 
-def blocks(record: Record, experiment: str, label: Callable[[Case], str], transport: str) -> str:
-    """Goodput and the slowest of all requests by case, in the worlds that have the case."""
-    rows = []
-    worlds: list[str] = []
-    for case in cases(experiment, transport=transport, sysctl={}):
-        each = {world: block for world in WORLDS if (block := Block.of(record, case, world))}
-        worlds = list(each)
-        goodputs = (shown(record.values(block.case, mbps, real=block.real), 1) for block in each.values())
-        rows.append([label(case), *goodputs, *(block.told("slowest") for block in each.values())])
-    heading = [f"{what}, {WORLDS[world]}" for what in ("Mbps", "slowest, ms") for world in worlds]
-    return table(["", *heading], rows)
+def blocks(
+    record: Record,
+    experiment: str,
+    label: Callable[[Case], str],
+    transport: str,
+    cell: Callable[[Block], str],
+) -> str:
+    """A table of requests: a row for each case, a column for each world."""
+    rows = [
+        [label(case), *(cell(Block.of(record, case, world)) for world in WORLDS)]
+        for case in cases(experiment, transport=transport, sysctl={})
+    ]
+    return table(["", *(world.name for world in WORLDS.values())], rows)
+
+
+def goodputs(block: Block) -> str:
+    """Goodput with its interval."""
+    return shown(block.goodput, 1)
+
+
+def waits(block: Block) -> str:
+    """The slowest of all requests."""
+    return block.told("slowest")
 
 
 def numbers(record: Record) -> dict[str, Callable[..., str]]:
     """What the template can ask for in a sentence, by its first word."""
 
     def one_gain(transport: str, senders: str, layout: str) -> str:
-        real = layout != "simulator"
-        value, _ = gain(record, transport, int(senders), layout if real else EXACT, real=real)
+        rules = {"simulator": RFC, "simulator-linux": LINUX}.get(layout)
+        value, _ = gain(record, transport, int(senders), layout if rules is None else EXACT, rules)
         return f"{round(value, 1) + 0.0:.1f}"
 
     def collapsed_runs(what: str, transport: str, senders: str, layout: str) -> str:
@@ -261,9 +313,7 @@ def numbers(record: Record) -> dict[str, Callable[..., str]]:
 
     def block(what: str, experiment: str, transport: str, senders: str, buffer: str, world: str) -> str:
         case = cases(experiment, transport=transport, senders=int(senders), buffer=int(buffer))[0]
-        found = Block.of(record, case, world)
-        assert found is not None, f"{case.simulated}: not measured in {world}"
-        return found.told(what)
+        return Block.of(record, case, world).told(what)
 
     return {
         "made": lambda what: str(record.made[what]),
@@ -289,9 +339,12 @@ def page(record: Record) -> str:
         "gains": lambda: gains(record),
         "shares": lambda: shares(record),
         "queues": lambda: queues(record),
-        "incast-dctcp": lambda: blocks(record, "incast", by_senders, "dctcp"),
-        "incast-reno": lambda: blocks(record, "incast", by_senders, "reno"),
-        "song": lambda: blocks(record, "song", by_buffer, "reno"),
+        "incast-dctcp": lambda: blocks(record, "incast", by_senders, "dctcp", goodputs),
+        "waits-dctcp": lambda: blocks(record, "incast", by_senders, "dctcp", waits),
+        "incast-reno": lambda: blocks(record, "incast", by_senders, "reno", goodputs),
+        "waits-reno": lambda: blocks(record, "incast", by_senders, "reno", waits),
+        "song": lambda: blocks(record, "song", by_buffer, "reno", goodputs),
+        "waits-song": lambda: blocks(record, "song", by_buffer, "reno", waits),
         **numbers(record),
     }
 

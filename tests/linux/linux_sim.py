@@ -4,7 +4,7 @@ from math import ceil, floor
 from pathlib import Path
 
 import polars as pl
-from linux_case import FRAME, ROOT, Case, Measured
+from linux_case import FRAME, RFC, ROOT, RULES, Case, Measured
 from linux_lab import inside, percentiles
 
 import anabranch
@@ -19,10 +19,11 @@ TRANSPORTS = {"reno": "newreno", "dctcp": "dctcp", "ecn-star": "ecn-star"}
 """The kernel's Reno repairs losses as NewReno with SACK does."""
 
 
-def settings(case: Case) -> list[str]:
+def settings(case: Case, rules: str) -> list[str]:
     """What differs from the scenario's file."""
     long = case.requests == 1
     given = [
+        *RULES[rules],
         f"transport.name={TRANSPORTS[case.transport]}",
         f"fabric.hosts={case.senders + 1}",
         f"fabric.rate={case.rate}Mbps",
@@ -59,11 +60,11 @@ def _steady(series: pl.DataFrame, times: tuple[tuple[float, float], ...]) -> flo
     return float(rows["value"].sum()) / (end - begin) * 1e-6
 
 
-def run(case: Case, folder: Path, *, seeds: int) -> list[Measured]:
+def run(case: Case, folder: Path, *, seeds: int, rules: str = RFC) -> list[Measured]:
     """So many runs; of a case of several requests, so many times as many, as those are runs of their own here."""
     long = case.requests == 1
     results = anabranch.run(
-        LONG if long else BLOCKS, settings(case), out=folder, seeds=seeds * case.requests, progress=False
+        LONG if long else BLOCKS, settings(case, rules), out=folder, seeds=seeds * case.requests, progress=False
     )
     flows = results.flows.sort("run").partition_by("run", as_dict=True, maintain_order=True)
     to_receiver = results.links.filter((pl.col("dst") == f"h{case.senders}") & (pl.col("src_level") != "host"))
