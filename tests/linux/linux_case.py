@@ -20,8 +20,8 @@ EXACT, AVERAGED, MININET, OFFLOADED = "exact", "averaged", "mininet", "mininet-o
 RFC, BARE, LINUX = "rfc", "bare", "linux"
 RULES: Mapping[str, tuple[str, ...]] = {
     RFC: (),
-    BARE: ("transport.tcp.window_rules=linux",),
-    LINUX: ("transport.tcp.window_rules=linux", "transport.tcp.rack=true"),
+    BARE: ("transport.tcp.window_rules=linux-6.1",),
+    LINUX: ("transport.tcp.window_rules=linux-6.1", "transport.tcp.rack=true"),
 }
 """The simulator's TCP: by the RFCs; as the kernel without tail loss probes and RACK; as the kernel."""
 

@@ -22,7 +22,7 @@ kind = "bridge"
 [sysctl]
 "net.ipv4.tcp_ecn" = {ecn}
 "net.ipv4.tcp_no_metrics_save" = 1
-{sysctl}
+{window}{sysctl}
 {hosts}
 {receiver}
 
@@ -44,6 +44,10 @@ command = [
 ]
 time_limit = "600s"
 """
+
+
+WINDOW = '"net.ipv4.tcp_rmem" = "4096 6291456 6291456"\n'
+"""A receive window that may have its full size at once: its tuning by the kernel (DRS) is not compared."""
 
 
 class LabError(RuntimeError):
@@ -91,6 +95,7 @@ def text(case: Case, repeat: int) -> str:
         switch=switch,
         # 1: asks for it and grants it. DCTCP does so whatever this says.
         ecn=int(case.mark is not None),
+        window=WINDOW if case.requests > 1 else "",
         sysctl="".join(f"{json.dumps(name)} = {value}\n" for name, value in case.sysctl.items()),
         hosts="\n".join(f"[hosts.{name}]" for name in senders),
         receiver=receiver,
