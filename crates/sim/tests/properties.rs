@@ -30,7 +30,7 @@ use anabranch_transport::multipath::{
 };
 use anabranch_transport::ndp::NdpConfig;
 use anabranch_transport::scdp::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig, Straggler, StragglerPolicy};
-use anabranch_transport::tcp::{Algorithm, TcpConfig};
+use anabranch_transport::tcp::{Algorithm, TcpConfig, WindowRules};
 use anabranch_transport::{Bytes, Duration, Rate, Time};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -316,17 +316,12 @@ fn single_queues() -> impl Strategy<Value = Discipline> {
 
 fn protocols() -> impl Strategy<Value = Protocol> {
     let rto_min = select(vec![Duration::from_us(10), Duration::from_ms(1), Duration::from_ms(200)]);
-    let tcp = (select(Algorithm::ALL.to_vec()), rto_min, prop::array::uniform3(any::<bool>()), 1..20_u32).prop_map(
-        |(congestion, rto_min, [sack, ecn, delayed_ack], initial_window)| {
-            Protocol::Tcp(TcpConfig {
-                congestion,
-                rto_min,
-                sack,
-                ecn,
-                delayed_ack,
-                initial_window,
-                ..TcpConfig::default()
-            })
+    let tcp = (select(Algorithm::ALL.to_vec()), rto_min, prop::array::uniform4(any::<bool>()), 1..20_u32).prop_map(
+        |(congestion, rto_min, [sack, ecn, delayed_ack, linux], initial_window)| {
+            let plain =
+                TcpConfig { congestion, rto_min, sack, ecn, delayed_ack, initial_window, ..TcpConfig::default() };
+            let as_linux = TcpConfig { prr: true, window_rules: WindowRules::Linux61, ..plain.clone() };
+            Protocol::Tcp(if linux && as_linux.validate().is_ok() { as_linux } else { plain })
         },
     );
     let thresholds = prop_oneof![Just(vec![]), Just(vec![Bytes(10_000), Bytes(100_000)])];

@@ -7,6 +7,7 @@ use super::config::TcpConfig;
 use super::congestion::{Acked, Control};
 use super::flow::{Flow, FlowSpec};
 use super::outgoing::Outgoing;
+use super::prr::Feedback;
 use super::segment::{Flags, Segment};
 use super::timer::RetransmissionTimer;
 use crate::endpoint::Stats;
@@ -32,7 +33,7 @@ use space::News;
 use stream::{Departure, Stream};
 use tagging::Tagging;
 use view::View;
-use window::CongestionWindow;
+use window::{Change, CongestionWindow};
 
 /// Send side of a connection.
 #[derive(Clone, Debug)]
@@ -118,17 +119,21 @@ impl Sender {
         self.window.observe(&acked, &flow);
         let was_open = self.recovery.is_open();
         let may_grow = was_full && !self.ecn.holds_window();
-        self.ecn.on_ack(una);
+        if self.ecn.on_ack(una) {
+            self.window.end_reduction();
+        }
+        let sacked = self.recovery.sacked();
         let (change, restart) = self.recovery.on_ack(segment, bytes, self.stream.space());
         self.window.apply(change);
         if was_open && ece {
             self.on_echo(&flow);
-        } else if was_open && may_grow {
+        } else if was_open && may_grow && !self.ecn.is_reducing() {
             self.window.grow(&acked, &flow);
         }
         if let Some(due) = self.ecn.take_step() {
             self.window.step_down(due, self.stream.space().in_flight());
         }
+        self.reduce_for_echo(bytes + self.recovery.sacked() - sacked, true);
         if self.stream.space().outstanding() == 0 {
             timer.stop();
         } else if restart {
@@ -140,12 +145,27 @@ impl Sender {
     fn on_echo(&mut self, flow: &Flow) {
         let space = self.stream.space();
         if self.recovery.is_open() && self.ecn.heeds_echo(space.una()) {
-            if self.ecn.steps_down() {
+            let cwnd = self.window.size();
+            if self.ecn.descends() {
                 self.window.begin_descent(flow);
             } else {
                 self.window.on_echo(flow);
             }
             self.ecn.on_echo(space.max());
+            if self.ecn.reduces_in_proportion() {
+                self.ecn.begin_reduction(self.window.reduction(cwnd));
+            }
+        }
+    }
+
+    /// An ACK has told of `delivered` bytes, while the window falls in proportion for an echo. `safe`: of progress, too.
+    #[inline]
+    fn reduce_for_echo(&mut self, delivered: u64, safe: bool) {
+        if self.ecn.is_reducing() {
+            let in_flight = self.recovery.in_flight(self.stream.space());
+            if let Some(may_send) = self.ecn.reduce(&Feedback { delivered, in_flight, safe }) {
+                self.window.apply(Change::To(in_flight + may_send));
+            }
         }
     }
 
@@ -153,16 +173,29 @@ impl Sender {
         if segment.flags.has(Flags::ECE) {
             self.on_echo(flow);
         }
-        let change = match self.recovery.on_duplicate_ack(segment, self.stream.space()) {
-            Meaning::NoLoss(change) => change,
-            Meaning::Loss { newly_sacked } => {
-                let (space, first) = (self.stream.space(), self.stream.first_segment(self.window.segment_bytes()));
-                self.window.on_loss(self.recovery.take_flight(space), flow);
-                self.ecn.on_reduced(space.max());
-                self.samples.on_loss();
-                self.recovery.begin(newly_sacked, first.1, space, self.window.ssthresh())
+        let sacked = self.recovery.sacked();
+        match self.recovery.on_duplicate_ack(segment, self.stream.space()) {
+            Meaning::NoLoss(change) => {
+                self.window.apply(change);
+                self.reduce_for_echo(self.recovery.sacked() - sacked, false);
             }
-        };
+            Meaning::Loss { newly_sacked } => self.begin_recovery(newly_sacked, flow),
+        }
+    }
+
+    /// A loss was found, by an ACK that has told of `newly_sacked` bytes.
+    fn begin_recovery(&mut self, newly_sacked: u64, flow: &Flow) {
+        let (space, first) = (self.stream.space(), self.stream.first_segment(self.window.segment_bytes()));
+        let (cwnd, flight) = (self.window.size(), self.recovery.take_flight(space));
+        if self.ecn.hears_losses() {
+            self.window.on_loss(flight, flow);
+        }
+        let begun = self.ecn.take_reduction(self.window.ssthresh());
+        let reduction =
+            begun.or_else(|| self.ecn.reduces_in_proportion().then(|| Box::new(self.window.reduction(cwnd))));
+        self.ecn.on_reduced(space.max());
+        self.samples.on_loss();
+        let change = self.recovery.begin(newly_sacked, first.1, space, self.window.ssthresh(), reduction);
         self.window.apply(change);
     }
 
@@ -174,7 +207,8 @@ impl Sender {
         let flow = self.flow(timer, now);
         let space = self.stream.space();
         let in_network = self.recovery.in_network(space, self.window.ssthresh());
-        self.window.on_timeout(consecutive, in_network, !self.recovery.is_open(), &flow);
+        let reducing = !self.recovery.is_open() || self.ecn.is_reducing();
+        self.window.on_timeout(consecutive, in_network, reducing, &flow);
         self.tagging.on_timeout(consecutive, flow.sent);
         self.recovery.on_timeout(space);
         self.ecn.on_reduced(space.max());
@@ -211,7 +245,7 @@ impl Sender {
             self.samples.on_retransmission();
         }
         self.recovery.on_sent(end - seq);
-        let Marking { ect, cwr } = self.ecn.on_sent(!is_new);
+        let Marking { ect, cwr } = self.ecn.on_sent(end - seq, !is_new);
         let flags = Flags::ACK | Flags::FIN.when(fin) | Flags::CWR.when(cwr);
         self.pacing.on_sent(now, len);
         Outgoing { segment: Segment { seq, len, flags, ..Segment::default() }, ect, priority, rank }

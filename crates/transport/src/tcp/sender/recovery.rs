@@ -8,6 +8,7 @@ use super::space::SendSpace;
 use super::window::Change;
 use crate::tcp::config::TcpConfig;
 use crate::tcp::congestion::Control;
+use crate::tcp::prr::ProportionalRateReduction;
 use crate::tcp::scoreboard::{Position, Scoreboard};
 use crate::tcp::segment::Segment;
 
@@ -163,8 +164,15 @@ impl Recovery {
     }
 
     /// Recovery begins, after the window has fallen to `ssthresh`. `newly_sacked`: by the ACK that says so. `first_end`: of the
-    /// segment at SND.UNA.
-    pub(super) fn begin(&mut self, newly_sacked: u64, first_end: u64, space: &SendSpace, ssthresh: u64) -> Change {
+    /// segment at SND.UNA. `reduction`: how the window falls, where the rules of the window say so.
+    pub(super) fn begin(
+        &mut self,
+        newly_sacked: u64,
+        first_end: u64,
+        space: &SendSpace,
+        ssthresh: u64,
+        reduction: Option<Box<ProportionalRateReduction>>,
+    ) -> Change {
         self.repeats_first = true;
         if self.board.is_some() || self.outlasts_partial_acks {
             self.duplicates.set_recover(space.max());
@@ -183,7 +191,10 @@ impl Recovery {
         // RFC 6675 §5 step 4.
         let mut sack = SackRecovery::new(ssthresh, self.mss, space.max());
         board.measure_pipe(space.una(), space.max(), self.mss);
-        let reduces = self.wants_prr.then(|| sack.reduce_proportionally(newly_sacked, board, space));
+        let reduces = match reduction {
+            Some(reduction) => Some(sack.go_on_with(reduction, newly_sacked, board)),
+            None => self.wants_prr.then(|| sack.reduce_proportionally(newly_sacked, board, space)),
+        };
         board.begin_recovery(first_end);
         board.measure_pipe(space.una(), space.max(), self.mss);
         self.mode = Mode::Sack(sack);
@@ -264,8 +275,13 @@ impl Recovery {
         }
     }
 
+    /// Bytes in the network outside recovery: without those that are known to have arrived.
+    pub(super) fn in_flight(&self, space: &SendSpace) -> u64 {
+        self.position(space).in_flight
+    }
+
     /// Bytes that the scoreboard knows to have arrived; only where proportional rate reduction has to know.
-    fn sacked(&self) -> u64 {
+    pub(super) fn sacked(&self) -> u64 {
         if !self.wants_prr {
             return 0;
         }

@@ -7,6 +7,7 @@ mod hystart;
 mod idle;
 mod limited;
 mod linux;
+mod linux_6_1;
 mod pacing;
 mod pfabric;
 mod prr;

@@ -34,7 +34,7 @@ impl Bench {
                 Meaning::Loss { newly_sacked } => {
                     self.window.on_loss(self.recovery.take_flight(&self.space), &Flow::NEW);
                     let first_end = self.space.una() + MSS;
-                    (self.recovery.begin(newly_sacked, first_end, &self.space, self.window.ssthresh()), true)
+                    (self.recovery.begin(newly_sacked, first_end, &self.space, self.window.ssthresh(), None), true)
                 }
             };
             self.window.apply(change);
