@@ -55,6 +55,12 @@ impl WindowRules {
     }
 }
 
+/// Scenarios that do not ask for a feature keep the hashes of their runs.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's way to ask")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
 /// Parameters of a TCP connection; both ends take the same ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -80,8 +86,8 @@ pub struct TcpConfig {
     pub syn_timeout: Option<Duration>,
     /// Upper bound of the backed-off retransmission timeout, at least `rto_min`. Default 60 s (RFC 6298 §2.5).
     pub rto_max: Duration,
-    /// Clock granularity G of RFC 6298 §2: the least margin between the smoothed round-trip time and the timeout.
-    /// Default 1 us.
+    /// Clock granularity G of RFC 6298 §2: the least margin between the smoothed round-trip time and the timeout. Timers of `rack` fire so
+    /// much later than computed. Default 1 us; Linux's RACK waits for two clock ticks, 8 ms at 250 Hz.
     pub clock_granularity: Duration,
     /// Acknowledge every second full segment, or after `delayed_ack_timeout` (RFC 5681 §4.2). Default false.
     pub delayed_ack: bool,
@@ -97,6 +103,10 @@ pub struct TcpConfig {
     /// Proportional rate reduction in recovery (RFC 9937), with any congestion control, with and without `sack`. Default false:
     /// recovery as in RFC 6675 and RFC 6582.
     pub prr: bool,
+    /// Loss detection by time, and tail loss probes (RACK-TLP, RFC 8985), with any congestion control but `pfabric`; needs `sack`.
+    /// Default false: losses are found by duplicate ACKs (RFC 6675), and by the retransmission timer.
+    #[serde(skip_serializing_if = "is_false")]
+    pub rack: bool,
     /// `HyStart++` in the initial slow start (RFC 9406), with any congestion control. Default false: standard slow start.
     pub hystart: bool,
     /// Least rise of the round-trip time in a round that makes `HyStart++` leave slow start: above 0. Default 4 ms (RFC 9406 §4.3), which is longer
@@ -164,6 +174,7 @@ impl Default for TcpConfig {
             sack: false,
             limited_transmit: true,
             prr: false,
+            rack: false,
             hystart: false,
             hystart_min_rtt_thresh: Duration::from_ms(4),
             hystart_max_rtt_thresh: Duration::from_ms(16),
@@ -249,6 +260,12 @@ impl TcpConfig {
         if let Some(beta) = self.short_flow_beta {
             check((1.0..=16.0).contains(&beta), "short_flow_beta", format!("{beta}; must be from 1 to 16"))?;
         }
+        check(!self.rack || self.sack, "rack", "tells losses by what SACK says has arrived: needs sack = true".into())?;
+        check(
+            !self.rack || self.congestion != Algorithm::Pfabric,
+            "rack",
+            "not with pfabric, in which only timeouts tell of losses".into(),
+        )?;
         self.validate_window_rules().map_err(|problem| ConfigError { field: "window_rules", problem })?;
         check(self.retries >= 1, "retries", "must be at least 1".into())?;
         demotion::validate(&self.priority_thresholds)

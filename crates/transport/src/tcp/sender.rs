@@ -93,11 +93,50 @@ impl Sender {
     #[inline]
     pub(super) fn on_ack(&mut self, timer: &mut RetransmissionTimer, now: Time, segment: &Segment) {
         // Only a full window grows (RFC 5681 §3.1 as refined by RFC 7661; RFC 9438 §5.8).
+        if self.recovery.goes_by_time() {
+            return self.on_ack_by_time(timer, now, segment);
+        }
         let was_full = self.window.is_full(self.stream.space().in_flight());
         match self.stream.on_ack(segment) {
             News::Nothing => {}
             News::Progress(bytes) => self.on_progress(timer, now, segment, bytes, was_full),
             News::Duplicate => self.on_duplicate_ack(segment, &self.flow(timer, now)),
+        }
+    }
+
+    /// The same with RACK-TLP.
+    fn on_ack_by_time(&mut self, timer: &mut RetransmissionTimer, now: Time, segment: &Segment) {
+        self.recovery.set_time(now);
+        let was_full = self.window.is_full(self.recovery.in_flight(self.stream.space()));
+        let news = self.stream.on_ack(segment);
+        match news {
+            News::Nothing => {}
+            News::Progress(bytes) => {
+                self.on_progress(timer, now, segment, bytes, was_full);
+                self.recovery.schedule_probe(timer, now);
+            }
+            News::Duplicate => self.on_duplicate_ack(segment, &self.flow(timer, now)),
+        }
+        if self.recovery.probe_has_repaired(segment, matches!(news, News::Progress(_))) {
+            // RFC 8985 §7.4.2: the congestion control hears of it.
+            let flow = self.flow(timer, now);
+            self.window.on_loss(self.recovery.take_flight(self.stream.space()), &flow);
+            self.ecn.on_reduced(self.stream.space().max());
+        }
+    }
+
+    /// A time has come at which RACK-TLP has something to do, perhaps: it looks for losses (RFC 8985 §6.2), or sends a probe (§7.3).
+    pub(super) fn on_wake(&mut self, timer: &mut RetransmissionTimer, now: Time) {
+        if now < self.recovery.wake() {
+            return;
+        }
+        self.recovery.set_time(now);
+        if self.recovery.looks_for_losses() {
+            // As if an ACK had told of a segment (Linux, tcp_rack_reo_timeout).
+            self.begin_recovery(self.window.mss(), &self.flow(timer, now));
+        }
+        if self.recovery.fires_probe(now) {
+            timer.restart(now);
         }
     }
 
@@ -125,7 +164,9 @@ impl Sender {
         let sacked = self.recovery.sacked();
         let (change, restart) = self.recovery.on_ack(segment, bytes, self.stream.space());
         self.window.apply(change);
-        if was_open && ece {
+        if self.recovery.finds_loss() {
+            self.begin_recovery(bytes + self.recovery.sacked() - sacked, &flow);
+        } else if was_open && ece {
             self.on_echo(&flow);
         } else if was_open && may_grow && !self.ecn.is_reducing() {
             self.window.grow(&acked, &flow);
@@ -205,6 +246,7 @@ impl Sender {
         // Timeouts since the last progress, this one included.
         let consecutive = timer.consecutive();
         let flow = self.flow(timer, now);
+        self.recovery.set_time(now);
         let space = self.stream.space();
         let in_network = self.recovery.in_network(space, self.window.ssthresh());
         let reducing = !self.recovery.is_open() || self.ecn.is_reducing();
@@ -213,7 +255,9 @@ impl Sender {
         self.recovery.on_timeout(space);
         self.ecn.on_reduced(space.max());
         self.samples.on_loss();
-        self.stream.go_back();
+        if !self.recovery.goes_by_time() {
+            self.stream.go_back();
+        }
     }
 
     /// The next data segment to send now, if window and recovery allow one.
@@ -228,7 +272,12 @@ impl Sender {
         }
         let (seq, end) = choice::take_next(&mut self.stream, &mut self.recovery, &mut self.window, now)?;
         timer.start(now);
-        Some(self.send(&flow, seq, end))
+        let is_new = seq >= self.stream.space().max();
+        let out = self.send(&flow, seq, end);
+        if is_new && self.recovery.goes_by_time() {
+            self.recovery.schedule_probe(timer, now);
+        }
+        Some(out)
     }
 
     #[inline]
@@ -244,7 +293,7 @@ impl Sender {
         } else {
             self.samples.on_retransmission();
         }
-        self.recovery.on_sent(end - seq);
+        self.recovery.on_sent(seq, end);
         let Marking { ect, cwr } = self.ecn.on_sent(end - seq, !is_new);
         let flags = Flags::ACK | Flags::FIN.when(fin) | Flags::CWR.when(cwr);
         self.pacing.on_sent(now, len);
@@ -291,10 +340,11 @@ impl Sender {
         self.tagging.set_sent_elsewhere(bytes);
     }
 
-    /// When a segment that is held back for pacing may leave; [`Time::MAX`] if none is.
+    /// When it wants to go on without an ACK, but for the retransmission timer: a segment that is held back for pacing may leave, or
+    /// RACK-TLP has something to do. [`Time::MAX`]: never.
     #[inline]
-    pub(super) fn release(&self) -> Time {
-        self.pacing.release()
+    pub(super) fn wake(&self) -> Time {
+        self.pacing.release().min(self.recovery.wake())
     }
 
     pub(super) fn stats(&self) -> Stats {

@@ -11,6 +11,7 @@ mod linux_6_1;
 mod pacing;
 mod pfabric;
 mod prr;
+mod rack;
 mod receiving;
 mod recovery;
 mod sack;
