@@ -30,7 +30,7 @@ use anabranch_transport::multipath::{
 };
 use anabranch_transport::ndp::NdpConfig;
 use anabranch_transport::scdp::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig, Straggler, StragglerPolicy};
-use anabranch_transport::tcp::{Algorithm, TcpConfig};
+use anabranch_transport::tcp::{Algorithm, TcpConfig, WindowRules};
 use anabranch_transport::{Bytes, Duration, Rate, Time};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -316,17 +316,14 @@ fn single_queues() -> impl Strategy<Value = Discipline> {
 
 fn protocols() -> impl Strategy<Value = Protocol> {
     let rto_min = select(vec![Duration::from_us(10), Duration::from_ms(1), Duration::from_ms(200)]);
-    let tcp = (select(Algorithm::ALL.to_vec()), rto_min, prop::array::uniform3(any::<bool>()), 1..20_u32).prop_map(
-        |(congestion, rto_min, [sack, ecn, delayed_ack], initial_window)| {
-            Protocol::Tcp(TcpConfig {
-                congestion,
-                rto_min,
-                sack,
-                ecn,
-                delayed_ack,
-                initial_window,
-                ..TcpConfig::default()
-            })
+    let tcp = (select(Algorithm::ALL.to_vec()), rto_min, prop::array::uniform5(any::<bool>()), 1..20_u32).prop_map(
+        |(congestion, rto_min, [sack, ecn, delayed_ack, linux, rack], initial_window)| {
+            let plain =
+                TcpConfig { congestion, rto_min, sack, ecn, delayed_ack, initial_window, ..TcpConfig::default() };
+            let as_linux = TcpConfig { prr: true, window_rules: WindowRules::Linux61, ..plain.clone() };
+            let ruled = if linux && as_linux.validate().is_ok() { as_linux } else { plain };
+            let timed = TcpConfig { rack, ..ruled.clone() };
+            Protocol::Tcp(if timed.validate().is_ok() { timed } else { ruled })
         },
     );
     let thresholds = prop_oneof![Just(vec![]), Just(vec![Bytes(10_000), Bytes(100_000)])];
@@ -367,7 +364,8 @@ fn protocols() -> impl Strategy<Value = Protocol> {
     let controls = select(vec![SubflowControl::Reno, SubflowControl::Dctcp, SubflowControl::Lia, SubflowControl::Olia]);
     let multipath = (parts, schedulers, controls, prop::array::uniform3(any::<bool>())).prop_map(
         |(subflows, scheduler, congestion, [sack, mptcp, turns])| {
-            let tcp = TcpConfig { sack, rto_min: Duration::from_ms(1), ..TcpConfig::default() };
+            let rack = sack && turns;
+            let tcp = TcpConfig { sack, rack, rto_min: Duration::from_ms(1), ..TcpConfig::default() };
             Protocol::Multipath(if mptcp {
                 let scheduler = if turns { MptcpScheduler::RoundRobin } else { MptcpScheduler::MinRtt };
                 MptcpConfig { subflows, scheduler, congestion, opportunistic: !sack }.over(&tcp)

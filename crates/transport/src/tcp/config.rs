@@ -32,6 +32,10 @@ pub enum WindowRules {
     /// ACKs, and none from an echo until what was sent by then is acknowledged (CWR state). Losses and timeouts reduce it by the RFCs, in bytes.
     #[serde(rename = "linux-3.2")]
     Linux32,
+    /// As in Linux 6.1: whole segments; growth by the segments that are acknowledged; an echo takes the window down over a round trip, in
+    /// proportion to what arrives, and the recovery of a loss that is found meanwhile goes on with that (CWR state).
+    #[serde(rename = "linux-6.1")]
+    Linux61,
 }
 
 impl WindowRules {
@@ -40,6 +44,21 @@ impl WindowRules {
     fn is_default(&self) -> bool {
         *self == Self::Rfc
     }
+
+    /// As in scenario files.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Rfc => "rfc",
+            Self::Linux32 => "linux-3.2",
+            Self::Linux61 => "linux-6.1",
+        }
+    }
+}
+
+/// Scenarios that do not ask for a feature keep the hashes of their runs.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's way to ask")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// Parameters of a TCP connection; both ends take the same ones.
@@ -67,8 +86,8 @@ pub struct TcpConfig {
     pub syn_timeout: Option<Duration>,
     /// Upper bound of the backed-off retransmission timeout, at least `rto_min`. Default 60 s (RFC 6298 §2.5).
     pub rto_max: Duration,
-    /// Clock granularity G of RFC 6298 §2: the least margin between the smoothed round-trip time and the timeout.
-    /// Default 1 us.
+    /// Clock granularity G of RFC 6298 §2: the least margin between the smoothed round-trip time and the timeout. Timers of `rack` fire so
+    /// much later than computed. Default 1 us; Linux's RACK waits for two clock ticks, 8 ms at 250 Hz.
     pub clock_granularity: Duration,
     /// Acknowledge every second full segment, or after `delayed_ack_timeout` (RFC 5681 §4.2). Default false.
     pub delayed_ack: bool,
@@ -84,6 +103,10 @@ pub struct TcpConfig {
     /// Proportional rate reduction in recovery (RFC 9937), with any congestion control, with and without `sack`. Default false:
     /// recovery as in RFC 6675 and RFC 6582.
     pub prr: bool,
+    /// Loss detection by time, and tail loss probes (RACK-TLP, RFC 8985), with any congestion control but `pfabric`; needs `sack`.
+    /// Default false: losses are found by duplicate ACKs (RFC 6675), and by the retransmission timer.
+    #[serde(skip_serializing_if = "is_false")]
+    pub rack: bool,
     /// `HyStart++` in the initial slow start (RFC 9406), with any congestion control. Default false: standard slow start.
     pub hystart: bool,
     /// Least rise of the round-trip time in a round that makes `HyStart++` leave slow start: above 0. Default 4 ms (RFC 9406 §4.3), which is longer
@@ -125,8 +148,8 @@ pub struct TcpConfig {
     pub priority_reset: u8,
     /// Simulate the three-way handshake. Default true; without it data leaves at once and both ends agree beforehand.
     pub handshake: bool,
-    /// By which rules the congestion window grows, and shrinks for echoes: `linux-3.2` for `reno`, `newreno`, `ecn-star`, `dctcp` and
-    /// `fa-dctcp`, without `hystart`. Default `rfc`.
+    /// By which rules the congestion window grows, and shrinks for echoes: Linux's for `reno`, `newreno`, `ecn-star`, `dctcp` and
+    /// `fa-dctcp`, without `hystart`; `linux-6.1` with `sack` and `prr`. Default `rfc`.
     #[serde(skip_serializing_if = "WindowRules::is_default")]
     pub window_rules: WindowRules,
     /// Consecutive timeouts without progress after which an end gives up: 1 to 255. Default 15 (Linux `tcp_retries2`).
@@ -151,6 +174,7 @@ impl Default for TcpConfig {
             sack: false,
             limited_transmit: true,
             prr: false,
+            rack: false,
             hystart: false,
             hystart_min_rtt_thresh: Duration::from_ms(4),
             hystart_max_rtt_thresh: Duration::from_ms(16),
@@ -236,20 +260,35 @@ impl TcpConfig {
         if let Some(beta) = self.short_flow_beta {
             check((1.0..=16.0).contains(&beta), "short_flow_beta", format!("{beta}; must be from 1 to 16"))?;
         }
-        let has_linux_rules =
-            matches!(self.congestion, Algorithm::Reno | Algorithm::NewReno | Algorithm::Dctcp | Algorithm::FaDctcp);
+        check(!self.rack || self.sack, "rack", "tells losses by what SACK says has arrived: needs sack = true".into())?;
         check(
-            self.window_rules == WindowRules::Rfc || has_linux_rules,
-            "window_rules",
-            format!("linux-3.2 has rules for reno, newreno, dctcp and fa-dctcp, not for {}", self.congestion.name()),
+            !self.rack || self.congestion != Algorithm::Pfabric,
+            "rack",
+            "not with pfabric, in which only timeouts tell of losses".into(),
         )?;
-        check(
-            self.window_rules == WindowRules::Rfc || !self.hystart,
-            "window_rules",
-            "linux-3.2 has a slow start of its own: not with hystart".into(),
-        )?;
+        self.validate_window_rules().map_err(|problem| ConfigError { field: "window_rules", problem })?;
         check(self.retries >= 1, "retries", "must be at least 1".into())?;
         demotion::validate(&self.priority_thresholds)
+    }
+
+    fn validate_window_rules(&self) -> Result<(), String> {
+        let rules = self.window_rules.name();
+        if self.window_rules == WindowRules::Rfc {
+            return Ok(());
+        }
+        if !matches!(self.congestion, Algorithm::Reno | Algorithm::NewReno | Algorithm::Dctcp | Algorithm::FaDctcp) {
+            let control = self.congestion.name();
+            return Err(format!("{rules} has rules for reno, newreno, dctcp and fa-dctcp, not for {control}"));
+        }
+        if self.hystart {
+            return Err(format!("{rules} has a slow start of its own: not with hystart"));
+        }
+        if self.window_rules == WindowRules::Linux61 && !(self.sack && self.prr) {
+            return Err(format!(
+                "{rules} reduces windows in proportion to what SACK tells: needs sack = true and prr = true"
+            ));
+        }
+        Ok(())
     }
 
     /// Payload bytes of a full segment.

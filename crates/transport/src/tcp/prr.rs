@@ -5,7 +5,8 @@
 //! (CRB: no more is sent than was delivered), or, while recovery makes progress, by slow start (SSRB: a segment more for
 //! each ACK).
 //!
-//! It counts bytes; which segments leave is the sender's business, as everywhere.
+//! It counts bytes; which segments leave is the sender's business, as everywhere. Linux counts segments, and reduces in proportion for
+//! congestion echoes, too (`tcp_cwnd_reduction` of 6.1).
 
 /// State of §6.
 #[derive(Clone, Debug)]
@@ -16,6 +17,8 @@ pub(super) struct ProportionalRateReduction {
     recover_flight: u64,
     ssthresh: u64,
     mss: u64,
+    /// Bytes that it counts at once.
+    unit: u64,
     /// Without SACK: bytes beyond the cumulative ACK of whose arrival duplicate ACKs have told.
     duplicated: u64,
 }
@@ -35,7 +38,18 @@ impl ProportionalRateReduction {
     /// At the start of a recovery that is to end with `ssthresh` in flight. `recover_flight`: bytes in flight before the ACK
     /// that began it, without those whose arrival was known (§6.1).
     pub(super) fn new(recover_flight: u64, ssthresh: u64, mss: u64) -> Self {
-        Self { delivered: 0, out: 0, recover_flight: recover_flight.max(mss), ssthresh, mss, duplicated: 0 }
+        let recover_flight = recover_flight.max(mss);
+        Self { delivered: 0, out: 0, recover_flight, ssthresh, mss, unit: 1, duplicated: 0 }
+    }
+
+    /// The same as Linux counts, whose share of a segment is a whole one.
+    pub(super) fn in_segments(self) -> Self {
+        Self { unit: self.mss, ..self }
+    }
+
+    /// It is to end with so many bytes in flight instead.
+    pub(super) fn aim_at(&mut self, ssthresh: u64) {
+        self.ssthresh = ssthresh;
     }
 
     /// The same for a connection without SACK, where recovery began after duplicate ACKs that stand for this many bytes.
@@ -72,7 +86,8 @@ impl ProportionalRateReduction {
         let may_send = if ack.in_flight > self.ssthresh {
             // In 128 bits: both factors may be a window of many GB.
             let product = u128::from(self.delivered) * u128::from(self.ssthresh);
-            (product.div_ceil(u128::from(self.recover_flight)) as u64).saturating_sub(self.out)
+            let share = product.div_ceil(u128::from(self.recover_flight)) as u64;
+            share.next_multiple_of(self.unit).saturating_sub(self.out)
         } else {
             let conservative = self.delivered.saturating_sub(self.out).max(ack.delivered);
             let bound = conservative + if ack.safe { self.mss } else { 0 };

@@ -1,8 +1,12 @@
 //! The sender's SACK scoreboard (RFC 6675): what has arrived beyond the cumulative ACK, what counts as lost, how much
 //! is in the network, and what to send next.
 //!
+//! With [`Rack`] that decides what is lost, how much is in the network and what is sent again.
+//!
 //! It is kept across retransmission timeouts: receivers here never renege (RFC 6675 §5.1).
 
+use super::config::TcpConfig;
+use super::rack::Rack;
 use super::ranges::RangeSet;
 use super::segment::Segment;
 
@@ -21,6 +25,8 @@ pub(super) struct Scoreboard {
     lost_below: u64,
     /// `pipe`: octets estimated to be in the network.
     pipe: u64,
+    /// What decides by time instead which octets are lost (RFC 8985).
+    rack: Option<Box<Rack>>,
 }
 
 /// Where sending in order goes on.
@@ -46,6 +52,20 @@ pub(super) enum Next {
 }
 
 impl Scoreboard {
+    pub(super) fn new(config: &TcpConfig) -> Self {
+        Self { rack: config.rack.then(|| Box::new(Rack::new(config))), ..Self::default() }
+    }
+
+    #[inline]
+    pub(super) fn rack(&self) -> Option<&Rack> {
+        self.rack.as_deref()
+    }
+
+    #[inline]
+    pub(super) fn rack_mut(&mut self) -> Option<&mut Rack> {
+        self.rack.as_deref_mut()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.sacked.is_empty()
     }
@@ -53,6 +73,9 @@ impl Scoreboard {
     /// `Update()`: takes in the blocks of an ACK and forgets what is cumulatively acknowledged. Whether a block told
     /// something new.
     pub(super) fn update(&mut self, segment: &Segment, una: u64) -> bool {
+        if let Some(rack) = &mut self.rack {
+            rack.on_ack(segment, una, &self.sacked);
+        }
         self.sacked.remove_below(una);
         let mut news = false;
         for (start, end) in segment.sack_blocks() {
@@ -86,6 +109,9 @@ impl Scoreboard {
 
     /// `Update()`'s losses and `SetPipe()`, with everything before `max` sent. Whether anything is newly lost.
     pub(super) fn measure_pipe(&mut self, una: u64, max: u64, mss: u64) -> bool {
+        if let Some(rack) = &mut self.rack {
+            return rack.find_losses(true).bytes > 0;
+        }
         let more_lost = self.find_losses(una, mss);
         self.set_pipe(una, max);
         more_lost
@@ -98,7 +124,7 @@ impl Scoreboard {
     }
 
     pub(super) fn pipe(&self) -> u64 {
-        self.pipe
+        self.rack().map_or(self.pipe, |rack| rack.segments().in_flight())
     }
 
     /// Step 4.3 of §5: the first segment leaves unconditionally when recovery begins.

@@ -7,6 +7,7 @@ use super::config::TcpConfig;
 use super::congestion::{Acked, Control};
 use super::flow::{Flow, FlowSpec};
 use super::outgoing::Outgoing;
+use super::prr::Feedback;
 use super::segment::{Flags, Segment};
 use super::timer::RetransmissionTimer;
 use crate::endpoint::Stats;
@@ -32,7 +33,7 @@ use space::News;
 use stream::{Departure, Stream};
 use tagging::Tagging;
 use view::View;
-use window::CongestionWindow;
+use window::{Change, CongestionWindow};
 
 /// Send side of a connection.
 #[derive(Clone, Debug)]
@@ -92,11 +93,50 @@ impl Sender {
     #[inline]
     pub(super) fn on_ack(&mut self, timer: &mut RetransmissionTimer, now: Time, segment: &Segment) {
         // Only a full window grows (RFC 5681 §3.1 as refined by RFC 7661; RFC 9438 §5.8).
+        if self.recovery.goes_by_time() {
+            return self.on_ack_by_time(timer, now, segment);
+        }
         let was_full = self.window.is_full(self.stream.space().in_flight());
         match self.stream.on_ack(segment) {
             News::Nothing => {}
             News::Progress(bytes) => self.on_progress(timer, now, segment, bytes, was_full),
             News::Duplicate => self.on_duplicate_ack(segment, &self.flow(timer, now)),
+        }
+    }
+
+    /// The same with RACK-TLP.
+    fn on_ack_by_time(&mut self, timer: &mut RetransmissionTimer, now: Time, segment: &Segment) {
+        self.recovery.set_time(now);
+        let was_full = self.window.is_full(self.recovery.in_flight(self.stream.space()));
+        let news = self.stream.on_ack(segment);
+        match news {
+            News::Nothing => {}
+            News::Progress(bytes) => {
+                self.on_progress(timer, now, segment, bytes, was_full);
+                self.recovery.schedule_probe(timer, now);
+            }
+            News::Duplicate => self.on_duplicate_ack(segment, &self.flow(timer, now)),
+        }
+        if self.recovery.probe_has_repaired(segment, matches!(news, News::Progress(_))) {
+            // RFC 8985 §7.4.2: the congestion control hears of it.
+            let flow = self.flow(timer, now);
+            self.window.on_loss(self.recovery.take_flight(self.stream.space()), &flow);
+            self.ecn.on_reduced(self.stream.space().max());
+        }
+    }
+
+    /// A time has come at which RACK-TLP has something to do, perhaps: it looks for losses (RFC 8985 §6.2), or sends a probe (§7.3).
+    pub(super) fn on_wake(&mut self, timer: &mut RetransmissionTimer, now: Time) {
+        if now < self.recovery.wake() {
+            return;
+        }
+        self.recovery.set_time(now);
+        if self.recovery.looks_for_losses() {
+            // As if an ACK had told of a segment (Linux, tcp_rack_reo_timeout).
+            self.begin_recovery(self.window.mss(), &self.flow(timer, now));
+        }
+        if self.recovery.fires_probe(now) {
+            timer.restart(now);
         }
     }
 
@@ -118,17 +158,23 @@ impl Sender {
         self.window.observe(&acked, &flow);
         let was_open = self.recovery.is_open();
         let may_grow = was_full && !self.ecn.holds_window();
-        self.ecn.on_ack(una);
+        if self.ecn.on_ack(una) {
+            self.window.end_reduction();
+        }
+        let sacked = self.recovery.sacked();
         let (change, restart) = self.recovery.on_ack(segment, bytes, self.stream.space());
         self.window.apply(change);
-        if was_open && ece {
+        if self.recovery.finds_loss() {
+            self.begin_recovery(bytes + self.recovery.sacked() - sacked, &flow);
+        } else if was_open && ece {
             self.on_echo(&flow);
-        } else if was_open && may_grow {
+        } else if was_open && may_grow && !self.ecn.is_reducing() {
             self.window.grow(&acked, &flow);
         }
         if let Some(due) = self.ecn.take_step() {
             self.window.step_down(due, self.stream.space().in_flight());
         }
+        self.reduce_for_echo(bytes + self.recovery.sacked() - sacked, true);
         if self.stream.space().outstanding() == 0 {
             timer.stop();
         } else if restart {
@@ -140,12 +186,27 @@ impl Sender {
     fn on_echo(&mut self, flow: &Flow) {
         let space = self.stream.space();
         if self.recovery.is_open() && self.ecn.heeds_echo(space.una()) {
-            if self.ecn.steps_down() {
+            let cwnd = self.window.size();
+            if self.ecn.descends() {
                 self.window.begin_descent(flow);
             } else {
                 self.window.on_echo(flow);
             }
             self.ecn.on_echo(space.max());
+            if self.ecn.reduces_in_proportion() {
+                self.ecn.begin_reduction(self.window.reduction(cwnd));
+            }
+        }
+    }
+
+    /// An ACK has told of `delivered` bytes, while the window falls in proportion for an echo. `safe`: of progress, too.
+    #[inline]
+    fn reduce_for_echo(&mut self, delivered: u64, safe: bool) {
+        if self.ecn.is_reducing() {
+            let in_flight = self.recovery.in_flight(self.stream.space());
+            if let Some(may_send) = self.ecn.reduce(&Feedback { delivered, in_flight, safe }) {
+                self.window.apply(Change::To(in_flight + may_send));
+            }
         }
     }
 
@@ -153,16 +214,29 @@ impl Sender {
         if segment.flags.has(Flags::ECE) {
             self.on_echo(flow);
         }
-        let change = match self.recovery.on_duplicate_ack(segment, self.stream.space()) {
-            Meaning::NoLoss(change) => change,
-            Meaning::Loss { newly_sacked } => {
-                let (space, first) = (self.stream.space(), self.stream.first_segment(self.window.segment_bytes()));
-                self.window.on_loss(self.recovery.take_flight(space), flow);
-                self.ecn.on_reduced(space.max());
-                self.samples.on_loss();
-                self.recovery.begin(newly_sacked, first.1, space, self.window.ssthresh())
+        let sacked = self.recovery.sacked();
+        match self.recovery.on_duplicate_ack(segment, self.stream.space()) {
+            Meaning::NoLoss(change) => {
+                self.window.apply(change);
+                self.reduce_for_echo(self.recovery.sacked() - sacked, false);
             }
-        };
+            Meaning::Loss { newly_sacked } => self.begin_recovery(newly_sacked, flow),
+        }
+    }
+
+    /// A loss was found, by an ACK that has told of `newly_sacked` bytes.
+    fn begin_recovery(&mut self, newly_sacked: u64, flow: &Flow) {
+        let (space, first) = (self.stream.space(), self.stream.first_segment(self.window.segment_bytes()));
+        let (cwnd, flight) = (self.window.size(), self.recovery.take_flight(space));
+        if self.ecn.hears_losses() {
+            self.window.on_loss(flight, flow);
+        }
+        let begun = self.ecn.take_reduction(self.window.ssthresh());
+        let reduction =
+            begun.or_else(|| self.ecn.reduces_in_proportion().then(|| Box::new(self.window.reduction(cwnd))));
+        self.ecn.on_reduced(space.max());
+        self.samples.on_loss();
+        let change = self.recovery.begin(newly_sacked, first.1, space, self.window.ssthresh(), reduction);
         self.window.apply(change);
     }
 
@@ -172,14 +246,18 @@ impl Sender {
         // Timeouts since the last progress, this one included.
         let consecutive = timer.consecutive();
         let flow = self.flow(timer, now);
+        self.recovery.set_time(now);
         let space = self.stream.space();
         let in_network = self.recovery.in_network(space, self.window.ssthresh());
-        self.window.on_timeout(consecutive, in_network, !self.recovery.is_open(), &flow);
+        let reducing = !self.recovery.is_open() || self.ecn.is_reducing();
+        self.window.on_timeout(consecutive, in_network, reducing, &flow);
         self.tagging.on_timeout(consecutive, flow.sent);
         self.recovery.on_timeout(space);
         self.ecn.on_reduced(space.max());
         self.samples.on_loss();
-        self.stream.go_back();
+        if !self.recovery.goes_by_time() {
+            self.stream.go_back();
+        }
     }
 
     /// The next data segment to send now, if window and recovery allow one.
@@ -194,7 +272,12 @@ impl Sender {
         }
         let (seq, end) = choice::take_next(&mut self.stream, &mut self.recovery, &mut self.window, now)?;
         timer.start(now);
-        Some(self.send(&flow, seq, end))
+        let is_new = seq >= self.stream.space().max();
+        let out = self.send(&flow, seq, end);
+        if is_new && self.recovery.goes_by_time() {
+            self.recovery.schedule_probe(timer, now);
+        }
+        Some(out)
     }
 
     #[inline]
@@ -210,8 +293,8 @@ impl Sender {
         } else {
             self.samples.on_retransmission();
         }
-        self.recovery.on_sent(end - seq);
-        let Marking { ect, cwr } = self.ecn.on_sent(!is_new);
+        self.recovery.on_sent(seq, end);
+        let Marking { ect, cwr } = self.ecn.on_sent(end - seq, !is_new);
         let flags = Flags::ACK | Flags::FIN.when(fin) | Flags::CWR.when(cwr);
         self.pacing.on_sent(now, len);
         Outgoing { segment: Segment { seq, len, flags, ..Segment::default() }, ect, priority, rank }
@@ -257,10 +340,11 @@ impl Sender {
         self.tagging.set_sent_elsewhere(bytes);
     }
 
-    /// When a segment that is held back for pacing may leave; [`Time::MAX`] if none is.
+    /// When it wants to go on without an ACK, but for the retransmission timer: a segment that is held back for pacing may leave, or
+    /// RACK-TLP has something to do. [`Time::MAX`]: never.
     #[inline]
-    pub(super) fn release(&self) -> Time {
-        self.pacing.release()
+    pub(super) fn wake(&self) -> Time {
+        self.pacing.release().min(self.recovery.wake())
     }
 
     pub(super) fn stats(&self) -> Stats {

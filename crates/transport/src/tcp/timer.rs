@@ -70,9 +70,15 @@ impl RetransmissionTimer {
         self.departure = at;
     }
 
+    /// So long after what is handed over now has left the host.
+    #[inline]
+    pub(super) fn after(&self, now: Time, wait: Duration) -> Time {
+        now.max(self.departure) + wait
+    }
+
     #[inline]
     pub(super) fn restart(&mut self, now: Time) {
-        self.deadline = now.max(self.departure) + self.rto;
+        self.deadline = self.after(now, self.rto);
     }
 
     /// RFC 6298 §5.1: sending starts the timer unless it runs.

@@ -19,7 +19,7 @@ mod power;
 pub(super) struct Window {
     cwnd: u64,
     ssthresh: u64,
-    /// Bytes acknowledged in congestion avoidance since the window last grew; with Linux's rules, ACKs.
+    /// Bytes acknowledged in congestion avoidance since the window last grew; with the rules of Linux 3.2, ACKs.
     counted: u64,
     /// Payload of a full segment.
     mss: u32,
@@ -60,15 +60,21 @@ impl Window {
         u64::from(self.mss)
     }
 
-    #[inline]
-    fn is_linux(&self) -> bool {
-        self.rules == WindowRules::Linux32
-    }
-
     /// Whole segments of so many bytes, where the window counts in these.
     #[inline]
     fn whole(&self, bytes: u64) -> u64 {
-        if self.is_linux() { bytes - bytes % self.mss() } else { bytes }
+        if self.rules == WindowRules::Rfc { bytes } else { bytes - bytes % self.mss() }
+    }
+
+    /// Of what a loss takes half when so many bytes are in flight: of these (RFC 5681 §3.1 eq. 4), or in Linux 6.1 of the window
+    /// (`tcp_reno_ssthresh`).
+    pub(super) fn before_loss(&self, flight: u64) -> u64 {
+        if self.rules == WindowRules::Linux61 { self.cwnd } else { flight }
+    }
+
+    /// Whether a timeout leaves the threshold as it is while a reduction is under way (Linux 6.1, `tcp_enter_loss`).
+    pub(super) fn reduces_once(&self) -> bool {
+        self.rules == WindowRules::Linux61
     }
 
     /// A new segment leaves; it ends at this offset.
@@ -95,24 +101,37 @@ impl Window {
     #[inline]
     fn in_slow_start(&self) -> bool {
         // Linux 3.2, tcp_reno_cong_avoid: `snd_cwnd <= snd_ssthresh`, so that a reduced window first grows by a whole segment.
-        self.cwnd < self.ssthresh || self.is_linux() && self.cwnd == self.ssthresh
+        self.cwnd < self.ssthresh || self.rules == WindowRules::Linux32 && self.cwnd == self.ssthresh
     }
 
     /// RFC 5681 §3.1 eq. 2: by the bytes acknowledged, at most one segment per ACK; or as `HyStart++` says.
     #[inline]
     fn slow_start(&mut self, acked: u64) {
-        self.cwnd += match &self.hystart {
-            None if self.is_linux() => self.mss(),
-            None => acked.min(self.mss()),
-            Some(hystart) => hystart.growth(acked, self.mss()),
+        self.cwnd += match (&self.hystart, self.rules) {
+            (Some(hystart), _) => hystart.growth(acked, self.mss()),
+            (None, WindowRules::Rfc) => acked.min(self.mss()),
+            (None, WindowRules::Linux32) => self.mss(),
+            (None, WindowRules::Linux61) => return self.slow_start_by_segments(acked),
         };
+    }
+
+    /// Linux 6.1, `tcp_slow_start`: by all segments that are acknowledged, up to the threshold; the rest counts as it does beyond.
+    fn slow_start_by_segments(&mut self, acked: u64) {
+        let acked = acked.next_multiple_of(self.mss());
+        let room = acked.min(self.ssthresh - self.cwnd);
+        self.cwnd += room;
+        if acked > room {
+            self.additive_increase(acked - room);
+        }
     }
 
     /// RFC 5681 §3.1: one segment per window of acknowledged bytes, counted in bytes.
     #[inline]
     fn additive_increase(&mut self, acked: u64) {
-        if self.is_linux() {
-            return self.additive_increase_by_acks();
+        match self.rules {
+            WindowRules::Rfc => {}
+            WindowRules::Linux32 => return self.additive_increase_by_acks(),
+            WindowRules::Linux61 => return self.additive_increase_by_segments(acked),
         }
         self.counted += acked;
         if self.counted >= self.cwnd {
@@ -132,6 +151,19 @@ impl Window {
         }
     }
 
+    /// Linux 6.1, `tcp_cong_avoid_ai`: a segment for a window of segments that are acknowledged; what was counted towards a larger
+    /// window is enough for one.
+    fn additive_increase_by_segments(&mut self, acked: u64) {
+        let window = self.cwnd;
+        if self.counted >= window {
+            self.counted = 0;
+            self.cwnd += self.mss();
+        }
+        self.counted += acked.next_multiple_of(self.mss());
+        self.cwnd += self.counted / window * self.mss();
+        self.counted %= window;
+    }
+
     /// The floor of every reduction (RFC 5681 §3.1 eq. 4).
     fn floor(&self) -> u64 {
         2 * self.mss()
@@ -144,7 +176,8 @@ impl Window {
     }
 
     pub(super) fn set_ssthresh(&mut self, ssthresh: u64) {
-        self.ssthresh = ssthresh;
+        // By Linux 3.2's rules, losses leave parts of segments.
+        self.ssthresh = if self.rules == WindowRules::Linux61 { self.whole(ssthresh) } else { ssthresh };
     }
 
     /// No more than `most`; growth goes on from there.
@@ -169,7 +202,7 @@ impl Window {
         // A window below the floor (an initial window of one segment) must not grow by being reduced.
         let cwnd = self.whole(cwnd.min(self.cwnd));
         // Linux starts over (tcp_enter_cwr: `snd_cwnd_cnt = 0`).
-        self.counted = if self.is_linux() { 0 } else { self.counted * cwnd / self.cwnd };
+        self.counted = if self.rules == WindowRules::Rfc { self.counted * cwnd / self.cwnd } else { 0 };
         self.cwnd = cwnd;
         self.ssthresh = cwnd.max(self.floor());
     }

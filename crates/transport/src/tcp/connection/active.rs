@@ -72,6 +72,9 @@ impl Active {
 
     /// The retransmission timer fired, perhaps.
     pub(super) fn on_timeout(&mut self, life: &mut Lifecycle, now: Time) {
+        if life.is_established() {
+            self.sender.on_wake(life.timer_mut(), now);
+        }
         if now >= life.timer().deadline() && life.on_timeout(self.sender.keeps_probing()) {
             self.sender.on_timeout(life.timer(), now);
         }
@@ -112,8 +115,8 @@ impl Active {
 
     #[inline]
     pub(super) fn deadline(&self, life: &Lifecycle) -> Time {
-        let release = if life.is_established() { self.sender.release() } else { Time::MAX };
-        life.timer().deadline().min(release)
+        let wake = if life.is_established() { self.sender.wake() } else { Time::MAX };
+        life.timer().deadline().min(wake)
     }
 }
 

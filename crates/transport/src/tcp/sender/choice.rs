@@ -13,7 +13,9 @@ pub(super) fn take_next(
     window: &mut CongestionWindow,
     now: Time,
 ) -> Option<(u64, u64)> {
-    if recovery.take_first() {
+    if recovery.goes_by_time() {
+        recovery.take_by_time(stream, window, now)
+    } else if recovery.take_first() {
         Some(stream.first_segment(window.segment_bytes()))
     } else if recovery.goes_by_sack() {
         take_by_sack(stream, recovery, window)

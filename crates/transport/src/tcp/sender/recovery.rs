@@ -2,18 +2,22 @@
 //!
 //! One of three modes: *open* (slow start or congestion avoidance; also go-back-N after a timeout), [*fast recovery*](FastRecovery)
 //! (RFC 5681 and 6582) and [*SACK recovery*](SackRecovery) (RFC 6675: the scoreboard decides). In either recovery proportional
-//! rate reduction (RFC 9937), if it is on, says how much may be sent. What is to become of the window is returned.
+//! rate reduction (RFC 9937), if it is on, says how much may be sent. What is to become of the window is returned. With RACK-TLP
+//! (RFC 8985) time decides what is lost; [`timed`] has what differs then.
 
 use super::space::SendSpace;
 use super::window::Change;
 use crate::tcp::config::TcpConfig;
 use crate::tcp::congestion::Control;
+use crate::tcp::prr::ProportionalRateReduction;
+use crate::tcp::rack::Rack;
 use crate::tcp::scoreboard::{Position, Scoreboard};
 use crate::tcp::segment::Segment;
 
 mod duplicates;
 mod fast;
 mod selective;
+mod timed;
 
 use duplicates::Duplicates;
 use fast::FastRecovery;
@@ -68,7 +72,7 @@ impl Recovery {
         Self {
             mode: Mode::Open,
             duplicates: Duplicates::new(config, control),
-            board: config.sack.then(Box::default),
+            board: config.sack.then(|| Box::new(Scoreboard::new(config))),
             repeats_first: false,
             outlasts_partial_acks: control.keeps_recovering_on_partial_ack(),
             wants_prr: config.prr,
@@ -97,7 +101,7 @@ impl Recovery {
     /// Whether a hole may be open, for which the ACK of new data would wait.
     #[inline]
     pub(super) fn has_hole(&self) -> bool {
-        !self.is_open() || self.duplicates.any()
+        !self.is_open() || self.duplicates.any() || self.has_timed_hole()
     }
 
     /// Whether the segment at SND.UNA is to be sent whatever the window says; it is being sent.
@@ -148,6 +152,13 @@ impl Recovery {
     fn on_duplicate_ack_in_open(&mut self, segment: &Segment, una: u64) -> Meaning {
         let before = self.sacked();
         let news = self.update_board(segment, una);
+        if self.goes_by_time() {
+            return if self.finds_loss() {
+                Meaning::Loss { newly_sacked: self.sacked() - before }
+            } else {
+                Meaning::NoLoss(Change::Nothing)
+            };
+        }
         let lost = self.board.as_mut().is_some_and(|board| board.assess_losses(self.mss) > una);
         if self.duplicates.tell_of_loss(news, lost, una) {
             Meaning::Loss { newly_sacked: self.sacked() - before }
@@ -159,13 +170,25 @@ impl Recovery {
     /// Bytes in flight when a loss is found: what limited transmit sent does not count, from now on (RFC 5681 §3.2 step 2,
     /// RFC 6675 §5 step 4.2).
     pub(super) fn take_flight(&mut self, space: &SendSpace) -> u64 {
-        space.in_flight() - self.duplicates.take_sent()
+        // What a timeout has declared lost is not in flight.
+        let rack = self.rack().filter(|rack| rack.repairs_a_timeout());
+        rack.map_or(space.in_flight(), Rack::flight_before_loss) - self.duplicates.take_sent()
     }
 
     /// Recovery begins, after the window has fallen to `ssthresh`. `newly_sacked`: by the ACK that says so. `first_end`: of the
-    /// segment at SND.UNA.
-    pub(super) fn begin(&mut self, newly_sacked: u64, first_end: u64, space: &SendSpace, ssthresh: u64) -> Change {
+    /// segment at SND.UNA. `reduction`: how the window falls, where the rules of the window say so.
+    pub(super) fn begin(
+        &mut self,
+        newly_sacked: u64,
+        first_end: u64,
+        space: &SendSpace,
+        ssthresh: u64,
+        reduction: Option<Box<ProportionalRateReduction>>,
+    ) -> Change {
         self.repeats_first = true;
+        if let Some(rack) = self.rack_mut() {
+            rack.probe.reset();
+        }
         if self.board.is_some() || self.outlasts_partial_acks {
             self.duplicates.set_recover(space.max());
         }
@@ -183,7 +206,10 @@ impl Recovery {
         // RFC 6675 §5 step 4.
         let mut sack = SackRecovery::new(ssthresh, self.mss, space.max());
         board.measure_pipe(space.una(), space.max(), self.mss);
-        let reduces = self.wants_prr.then(|| sack.reduce_proportionally(newly_sacked, board, space));
+        let reduces = match reduction {
+            Some(reduction) => Some(sack.go_on_with(reduction, newly_sacked, board)),
+            None => self.wants_prr.then(|| sack.reduce_proportionally(newly_sacked, board, space)),
+        };
         board.begin_recovery(first_end);
         board.measure_pipe(space.una(), space.max(), self.mss);
         self.mode = Mode::Sack(sack);
@@ -194,6 +220,10 @@ impl Recovery {
     pub(super) fn on_timeout(&mut self, space: &SendSpace) {
         self.end();
         self.duplicates.set_recover(space.max());
+        if let Some(rack) = self.rack_mut() {
+            rack.on_timeout(space.max());
+            self.repeats_first = true;
+        }
     }
 
     /// Bytes that may still be in the network. Recovery keeps sending for as long as duplicate ACKs come, so that all that
@@ -201,7 +231,7 @@ impl Recovery {
     /// retransmission would raise the threshold, which it MUST lower (RFC 5681 §4.3).
     pub(super) fn in_network(&self, space: &SendSpace, ssthresh: u64) -> u64 {
         let sacked = self.board.as_ref().map_or(0, |board| board.count_between(space.una(), space.nxt()));
-        let unsacked = space.in_flight() - sacked;
+        let unsacked = self.rack().map_or(space.in_flight() - sacked, |rack| rack.segments().in_flight());
         if self.is_open() { unsacked } else { unsacked.min(ssthresh) }
     }
 
@@ -245,6 +275,9 @@ impl Recovery {
         if self.repeats_first {
             return false;
         }
+        if let Some(rack) = self.rack() {
+            return rack.segments().lost() == 0 && rack.segments().in_flight() + self.mss <= cwnd;
+        }
         if let (Mode::Sack(sack), Some(board)) = (&self.mode, &self.board) {
             return sack.has_room(board, cwnd) && sack.wants_new_data(board, space);
         }
@@ -256,7 +289,11 @@ impl Recovery {
 
     /// A segment leaves.
     #[inline]
-    pub(super) fn on_sent(&mut self, bytes: u64) {
+    pub(super) fn on_sent(&mut self, seq: u64, end: u64) {
+        if let Some(rack) = self.rack_mut() {
+            rack.on_sent(seq, end);
+        }
+        let bytes = end - seq;
         match &mut self.mode {
             Mode::Open => {}
             Mode::Fast(fast) => fast.on_sent(bytes),
@@ -264,8 +301,13 @@ impl Recovery {
         }
     }
 
+    /// Bytes in the network outside recovery: without those that are known to have arrived.
+    pub(super) fn in_flight(&self, space: &SendSpace) -> u64 {
+        self.rack().map_or_else(|| self.position(space).in_flight, |rack| rack.segments().in_flight())
+    }
+
     /// Bytes that the scoreboard knows to have arrived; only where proportional rate reduction has to know.
-    fn sacked(&self) -> u64 {
+    pub(super) fn sacked(&self) -> u64 {
         if !self.wants_prr {
             return 0;
         }

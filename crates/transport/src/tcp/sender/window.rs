@@ -3,6 +3,7 @@
 use crate::tcp::config::TcpConfig;
 use crate::tcp::congestion::{Acked, Control, Controller, Coupling, Window};
 use crate::tcp::flow::Flow;
+use crate::tcp::prr::ProportionalRateReduction;
 use crate::units::{Rate, Time};
 
 /// A sender's congestion window.
@@ -119,7 +120,7 @@ impl CongestionWindow {
         self.window.shrink(cwnd);
     }
 
-    /// The same where the window falls step by step.
+    /// The same where the window falls little by little.
     pub(super) fn begin_descent(&mut self, flow: &Flow) {
         let cwnd = self.control.on_ecn(&self.window, flow);
         self.window.aim_at(cwnd);
@@ -130,25 +131,37 @@ impl CongestionWindow {
         self.window.step_down(due, in_flight);
     }
 
+    /// How it falls from now on to its threshold in proportion to what arrives, as Linux 6.1 has it: from all of the window `from`, in
+    /// segments.
+    pub(super) fn reduction(&self, from: u64) -> ProportionalRateReduction {
+        ProportionalRateReduction::new(from, self.ssthresh(), self.mss()).in_segments()
+    }
+
+    /// Recovery, or the reduction for an echo, is over.
+    pub(super) fn end_reduction(&mut self) {
+        self.window.set(self.ssthresh());
+    }
+
     /// A loss was detected with `flight` bytes outstanding: the threshold falls, and the window to it.
     pub(super) fn on_loss(&mut self, flight: u64, flow: &Flow) {
-        let ssthresh = self.control.on_loss(&self.window, flight, flow);
+        let ssthresh = self.control.on_loss(&self.window, self.window.before_loss(flight), flow);
         self.window.set_ssthresh(ssthresh);
-        self.window.set(ssthresh);
+        self.window.set(self.ssthresh());
         self.limited_since = Time::MAX; // a new epoch begins
     }
 
     /// The retransmission timer has fired for the `consecutive`-th time without progress, with `in_network` bytes that may not
-    /// have left the network: a window of one segment, or of one byte to probe with. `inflated`: by duplicate ACKs, in a recovery.
-    pub(super) fn on_timeout(&mut self, consecutive: u32, in_network: u64, inflated: bool, flow: &Flow) {
+    /// have left the network: a window of one segment, or of one byte to probe with. `reducing`: in a recovery, in which duplicate ACKs
+    /// inflate the window, or a reduction in proportion.
+    pub(super) fn on_timeout(&mut self, consecutive: u32, in_network: u64, reducing: bool, flow: &Flow) {
         // RFC 5681 §3.1: ssthresh stays when the same segment times out again.
-        if consecutive == 1 {
+        if consecutive == 1 && !(reducing && self.window.reduces_once()) {
             let mut window = self.window.clone();
-            if inflated {
+            if reducing {
                 // Without what duplicate ACKs have added (RFC 5681 §3.2 steps 3 and 4).
                 window.set(window.ssthresh());
             }
-            let ssthresh = self.control.on_timeout(&window, in_network, flow);
+            let ssthresh = self.control.on_timeout(&window, window.before_loss(in_network), flow);
             self.window.set_ssthresh(ssthresh);
         }
         self.window.set(self.mss());

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::Bytes;
+use crate::tcp::WindowRules;
 use proptest::prelude::*;
 
 fn config(congestion: Algorithm, sack: bool, prr: bool) -> TcpConfig {
@@ -73,7 +74,7 @@ proptest! {
     #[test]
     fn transfers_complete_whatever_the_path_does(
         algorithm in prop::sample::select(Algorithm::ALL.to_vec()),
-        [sack, hystart, delayed_ack, ecn] in prop::array::uniform4(any::<bool>()),
+        [sack, hystart, delayed_ack, ecn, linux] in prop::array::uniform5(any::<bool>()),
         bytes in 1_u64..300_000, lost in 0_u64..8, seed in any::<u64>(),
     ) {
         let config = TcpConfig {
@@ -83,6 +84,8 @@ proptest! {
             receive_window: Bytes(1 << 20),
             ..TcpConfig::default()
         };
+        let by_linux = TcpConfig { window_rules: WindowRules::Linux61, ..config.clone() };
+        let config = if linux && by_linux.validate().is_ok() { by_linux } else { config };
         let pair = transfer(&config, bytes, move |n, _, _| {
             let die = (seed ^ n.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 58;
             match die {

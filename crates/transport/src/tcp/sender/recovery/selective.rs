@@ -36,6 +36,17 @@ impl SackRecovery {
         self.reduce(delivered, false, board)
     }
 
+    /// The window goes on to fall as it has begun to, for an ACK that has told of `delivered` bytes.
+    pub(super) fn go_on_with(
+        &mut self,
+        reduction: Box<ProportionalRateReduction>,
+        delivered: u64,
+        board: &Scoreboard,
+    ) -> Change {
+        self.prr = Some(reduction);
+        self.reduce(delivered, false, board)
+    }
+
     /// An ACK of `bytes` new bytes.
     pub(super) fn on_ack(&mut self, segment: &Segment, bytes: u64, board: &mut Scoreboard, space: &SendSpace) -> Step {
         let before = self.sacked(board);

@@ -34,7 +34,7 @@ impl Bench {
                 Meaning::Loss { newly_sacked } => {
                     self.window.on_loss(self.recovery.take_flight(&self.space), &Flow::NEW);
                     let first_end = self.space.una() + MSS;
-                    (self.recovery.begin(newly_sacked, first_end, &self.space, self.window.ssthresh()), true)
+                    (self.recovery.begin(newly_sacked, first_end, &self.space, self.window.ssthresh(), None), true)
                 }
             };
             self.window.apply(change);
@@ -169,12 +169,12 @@ fn a_lost_retransmission_never_raises_the_threshold() {
 fn proportional_reduction_sends_a_segment_for_every_two_that_arrive() {
     let mut bench = Bench::new(TcpConfig { prr: true, ..with_sack() }, 10);
     assert!(bench.duplicates(1, &[(1, 4)]) && bench.recovery.take_first());
-    bench.recovery.on_sent(MSS);
+    bench.recovery.on_sent(0, MSS);
     let mut sent = 1;
     for arrived in 5..=10 {
         bench.duplicates(1, &[(1, arrived)]);
         while bench.next_by_sack().is_some() {
-            bench.recovery.on_sent(MSS);
+            bench.recovery.on_sent(0, MSS);
             sent += 1;
         }
         let due = (arrived - 1_u64).div_ceil(2);
