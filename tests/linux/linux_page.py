@@ -315,6 +315,12 @@ def numbers(record: Record) -> dict[str, Callable[..., str]]:
         case = cases(experiment, transport=transport, senders=int(senders), buffer=int(buffer))[0]
         return Block.of(record, case, world).told(what)
 
+    def first(what: str, experiment: str, transport: str, world: str) -> str:
+        """The least number of senders with a run that stalls."""
+        assert what == "stalled"
+        each = (Block.of(record, case, world) for case in cases(experiment, transport=transport, sysctl={}))
+        return str(next(block.case.senders for block in each if int(block.told(what))))
+
     return {
         "made": lambda what: str(record.made[what]),
         "runs": lambda: str(len(next(iter(record.kernel.values())))),
@@ -323,6 +329,7 @@ def numbers(record: Record) -> dict[str, Callable[..., str]]:
         "collapsed": collapsed_runs,
         "weight": weight,
         "block": block,
+        "first": first,
     }
 
 
