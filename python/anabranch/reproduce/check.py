@@ -79,6 +79,8 @@ def references(experiment: Experiment, known: Sequence[Experiment], paper: Paper
     for other in known:
         if other.paper == experiment.paper and other is not experiment:
             _Experiment(experiment, own).apart(other)
+    if paper.summary:
+        _Shared(paper, file).there("summary", partial(facts.text, experiment=paper, missing=""), paper.summary)
     for at, text in sorted(shown.items(), key=lambda one: one[0] not in theirs):
         check = _Experiment(experiment, file if at in theirs else own)
         check.there(at, partial(facts.text, experiment=experiment, missing=""), text)

@@ -18,13 +18,14 @@ import re
 import shlex
 from dataclasses import dataclass, field
 from functools import cache, partial
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anabranch.base import bundle, units
 from anabranch.errors import AnabranchError
 from anabranch.reproduce import record
-from anabranch.reproduce.model import quantity
+from anabranch.reproduce.model import Paper, quantity
 from anabranch.reproduce.schema import nearest, within
 
 if TYPE_CHECKING:
@@ -208,6 +209,7 @@ def calls(text: str) -> dict[tuple[str, str], Any]:
 def texts(of: Shared) -> dict[str, str]:
     """Notes and explanations by key."""
     notes = {f"note.{name}": text for name, text in of.note.items()}
+    notes |= {"summary": of.summary} if isinstance(of, Paper) and of.summary else {}
     return notes | {f"explanation.{name}": one.text for name, one in of.explanation.items()}
 
 
@@ -263,6 +265,30 @@ def commands(text: str) -> list[list[str]]:
         raise AnabranchError(f"anabranch run: {error}") from error
 
 
+def without(text: str, kind: str) -> str:
+    """A text without its references of a kind.
+
+    Examples
+    --------
+    >>> without("The sizes. {explanation:links}", "explanation")
+    'The sizes. '
+    """
+    return REFERENCE.sub(lambda match: "" if parts(match)[0] == kind else match[0], text)
+
+
+def divided(text: str) -> list[str]:
+    """A text divided into the notes that it includes, which others may include, too, and what is its own.
+
+    Examples
+    --------
+    >>> divided("Buffers are ours. {note:load}")
+    ['Buffers are ours.', '{note:load}']
+    """
+    ends = [0, *(end for match in REFERENCE.finditer(text) if parts(match)[0] == "note" for end in match.span())]
+    found = [text[start:end].strip() for start, end in pairwise([*ends, len(text)])]
+    return [part for part in found if part]
+
+
 def whole(text: str, of: Shared, depth: int = 0) -> str:
     """A text with the notes and explanations that it includes."""
     syntax(text)
@@ -300,8 +326,10 @@ class Facts:
     root: Path | None = None
     read: dict[str, Record | None] = field(default_factory=dict)
 
-    def text(self, text: str, experiment: Experiment, *, missing: str | None = None) -> str:
+    def text(self, text: str, experiment: Experiment | Paper, *, missing: str | None = None) -> str:
         """Put what they refer to in the place of references, and `missing` in that of what is not recorded.
+
+        A paper's own text has nothing that is recorded: its references name experiments.
 
         Raises
         ------
@@ -311,7 +339,7 @@ class Facts:
         with within(experiment.name):
             return REFERENCE.sub(lambda match: self._shown(match, experiment, missing), whole(text, experiment))
 
-    def _shown(self, match: re.Match[str], experiment: Experiment, missing: str | None) -> str:
+    def _shown(self, match: re.Match[str], experiment: Experiment | Paper, missing: str | None) -> str:
         kind, target, form = parts(match)
         if kind in SHOWN:
             return target
@@ -339,12 +367,17 @@ class Facts:
             raise NotRecorded(f"{name} is not recorded")
         return found
 
-    def _find(self, kind: str, target: str, experiment: Experiment) -> Callable[..., Any]:
+    def _find(self, kind: str, target: str, experiment: Experiment | Paper) -> Callable[..., Any]:
         """What a reference is to, which must be there; its value is asked for by a call, as it may not be recorded."""
         if kind == "once":
             return partial(float, target)
         name, _, key = target.rpartition("#")
-        of: Experiment = _known({one.name: one for one in self.experiments}, name, "experiment") if name else experiment
+        if name:
+            of: Experiment = _known({one.name: one for one in self.experiments}, name, "experiment")
+        elif isinstance(experiment, Paper):
+            raise AnabranchError("of which experiment?", hint="a paper's own text has EXPERIMENT#KEY")
+        else:
+            of = experiment
         if kind == "scenario":
             setting = self._setting(key, of)
             return lambda: setting
@@ -386,7 +419,7 @@ class Facts:
         values = _known(points, column, "column", NotRecorded)
         return _known(dict(zip(map(str, points["x"]), values, strict=True)), x, "point", NotRecorded) if x else values
 
-    def _evaluate(self, text: str, experiment: Experiment) -> float:
+    def _evaluate(self, text: str, experiment: Experiment | Paper) -> float:
         found = {one: self._find(*one, experiment) for one in calls(text)}
         for (kind, target), of in found.items():
             if kind == "scenario" and isinstance(said := of(), str):
