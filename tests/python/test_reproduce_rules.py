@@ -150,9 +150,10 @@ def test_claims_are_counted_by_verdict_and_variants_and_inputs_apart() -> None:
     told = sections.counts([experiment], made, {})
     assert told == f"**{counts}** Counted apart: of 1 claim at other settings 1 is unexplained."
     said = table(experiment, **values)
-    parts = re.split("At other settings, unexplained:|<details><summary>Inputs", said)
+    parts = re.split("<details><summary>What the paper fed|#### At other settings", said)
     named = [[key for key in keys if f"| {key} (§V-A) |" in part] for part in parts]
-    assert named == [list(keys[:8]), ["variant"], ["input"]]
+    assert named == [list(keys[:8]), ["input"], ["variant"]]
+    assert "Numbers at other settings than the paper's, which count apart. **unexplained**: 1." in said
     # An experiment at other settings makes all of its claims variants.
     rows = comparison.bare([replace(experiment, variant=True)], {"scdp/fig99": record(**values)})
     assert verdicts.claims(rows) == []
@@ -196,8 +197,8 @@ def test_a_line_tells_each_number_apart_and_how_many_hold() -> None:
     why = Explanation("the paper does not say", "The load is open.")
     experiment = replace(EXPERIMENT, claim=(*claims, tail), explanation={"why": why})
     said = table(experiment, a=GOOD, b=BAD, c=BAD, d=BAD)
-    assert "| SCDP is faster: mean (§V-A) | in brackets, Gbps | 10.0 ± 1.2 (10) | *20.0 ± 2.5* (9) |" in said
-    assert "| 1 within 20 %, 2 deviate | the paper does not say (a) |" in said
+    assert "| SCDP is faster: mean (§V-A) | (…) Gbps | 10.0 ± 1.2 (10) | *20.0 ± 2.5* (9) |" in said
+    assert "| 1 of 3 within 20 % | the paper does not say (a) |" in said
     assert "| … tail (§V-A) | ≤ 10 Gbps | **20.0 ± 2.5** |  |  | does not hold | **unexplained** |" in said
 
 
@@ -217,7 +218,8 @@ def test_a_cause_is_said_once_and_one_that_includes_another_has_two_letters() ->
     assert "\n- **a** Packets need 3 us.\n- **b** Links need 2 us.\n" in said
     # What is explained at other settings is folded, and counted outside.
     apart = said.partition("### §V-B\n")[2]
-    assert "<summary>At other settings: 0 hold or lie within 20 %, 1 deviate and are explained</summary>" in apart
+    assert "Numbers at other settings than the paper's, which count apart. Explained: 1." in apart
+    assert "<details><summary>The others: explained: 1</summary>" in apart
     assert "\n- **a** As **b** in §V-A.\n" in apart
 
 

@@ -30,12 +30,11 @@ class Causes:
     def __init__(self, facts: prose.Facts, section: str = "", told: dict[str, tuple[str, str]] | None = None) -> None:
         self.facts, self.section, self.told = facts, section, {} if told is None else told
         self.own: dict[str, str] = {}
-        self.listed = 0
+        self.done = 0
 
-    def letters(self, row: Row) -> str:
-        """The letters of a claim's explanation and of those that it includes, in brackets; empty without one."""
-        found = list(dict.fromkeys(self._letter(text) for text in self._texts(row)))
-        return f"({', '.join(found)})" if found else ""
+    def letters(self, row: Row) -> list[str]:
+        """The letters of a claim's explanation and of those that it includes."""
+        return [self._letter(text) for text in self._texts(row)]
 
     def _letter(self, text: str) -> str:
         count = len(self.own)
@@ -50,14 +49,14 @@ class Causes:
             if said := flow(self.facts.text(own, row.experiment, missing=UNRECORDED)):
                 yield said
 
-    def list(self) -> list[str]:
+    def listing(self) -> list[str]:
         """List those that got a letter since it was made last; one that another section tells is only named."""
         lines = []
-        for text, letter in list(self.own.items())[self.listed :]:
+        for text, letter in list(self.own.items())[self.done :]:
             section, there = self.told.setdefault(text, (self.section, letter))
             elsewhere = f"As **{there}** in {section}."
             lines.append(f"- **{letter}** {text if section == self.section else elsewhere}")
-        self.listed = len(self.own)
+        self.done = len(self.own)
         return ["\n".join(lines)] if lines else []
 
 

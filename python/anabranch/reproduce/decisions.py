@@ -31,7 +31,7 @@ def decisions(experiments: Sequence[Experiment], records: Mapping[str, Record], 
     for text, names in found.items():
         named.setdefault(", ".join(names), []).append(text)
     lines = [f"- {names}: {' '.join(texts)}" for names, texts in named.items()]
-    return folded("Decisions where the paper is silent", "\n".join(lines)) if lines else ""
+    return folded("Decisions where the paper is silent, and remarks", "\n".join(lines)) if lines else ""
 
 
 def origins(experiments: Sequence[Experiment], records: Mapping[str, Record], old: Mapping[str, str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from anabranch.base import units
@@ -22,6 +23,8 @@ BEGIN = "<!-- comparison: written by `anabranch reproduce --record`; do not edit
 END = "<!-- end of comparison -->"
 RESULTS = ("<!-- results: written by `anabranch reproduce --pages`; do not edit -->", "<!-- end of results -->")
 """Markers around what is made here: a paper's summary and comparison, and the results on the project's page."""
+WIDTH = 120
+"""Characters of a line of a summary."""
 PAGE = "docs/fidelity/{}.md"
 """Page of a paper's table, below the repository."""
 
@@ -66,7 +69,8 @@ def _of_paper(root: Path, paper: Paper, page: Path, records: Mapping[str, Record
     text = page.read_text(encoding="utf-8")
     if paper.summary:
         said = comparison.facts(own, records).text(paper.summary, paper, missing=comparison.UNRECORDED)
-        text = insert(text, f"{said.strip()}\n\n{told}", HEAD, where=str(page))
+        paragraphs = [fill(part, WIDTH, break_long_words=False, break_on_hyphens=False) for part in said.split("\n\n")]
+        text = insert(text, "\n\n".join([*paragraphs, told]), HEAD, where=str(page))
     else:
         parts.insert(0, told)
     return insert(text, "\n\n".join(filter(None, parts)), where=str(page))

@@ -3,10 +3,11 @@
 In braces stand ``claim:KEY`` (our number), ``paper:KEY`` (the paper's), ``record:FIGURE/PANEL:SERIES@X`` (a point of a
 recorded figure), ``interval:`` with the same (its confidence interval), ``scenario:KEY`` (a setting) and
 ``scenario:KEY=VALUE`` (one of those that it sweeps), each with ``EXPERIMENT#`` before it if it is another one's, and
-``=`` with an arithmetic expression of such references, ``exp(-3 * 6000 / 175)`` or ``100 * claim("a") / paper("a")``. A
-format may follow: ``{claim:KEY|.2f}``. Two kinds are shown as they stand: ``setting:NUMBER`` for what a paper or
-another source says and no scenario does, and ``once:NUMBER`` for what was measured by a command in the text and not
-recorded. ``note:NAME`` and ``explanation:NAME`` are texts of the same file or its paper's.
+``=`` with an arithmetic expression of such references, ``exp(-3 * 6000 / 175)`` or ``100 * claim("a") / paper("a")``,
+where ``claim("a-*")`` is a list of those that match. A format may follow: ``{claim:KEY|.2f}``. Two kinds are shown as
+they stand: ``setting:NUMBER`` for what a paper or another source says and no scenario does, and ``once:NUMBER`` for
+what was measured by a command in the text and not recorded. ``note:NAME`` and ``explanation:NAME`` are texts of the
+same file or its paper's.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import operator
 import re
 import shlex
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from anabranch.reproduce.record import Record
 
 REFERENCE = re.compile(r"\{(=|[a-z]+:)\s*([^{}|]*)(?:\|([^{}]*))?\}")
-PLACE = r"(?:§|Figs?\.|Figures?|Tables?|Theorems?|Lemmas?|Rows?|rows?|chapters?|levels?|RFC|Table)"
+PLACE = r"(?:§|Figs?\.|Figures?|Tables?|Theorems?|Lemmas?|Conjectures?|Eqs?\.|Rows?|rows?|chapters?|levels?|RFC)"
 NAME = re.compile(
     rf"`[^`]*`|{PLACE}\s?[\dIVX][\w.-]*(?:(?:,| and| to|, and)\s§?\d[\w.-]*)*|"
     r"\(\d+\.\d+\)|\b\d+th\b|[A-Z]\w*\(\d+(?:, \d+)*\)|\b[a-z]+-\d+\b|[A-Za-z]\w*\d\w*"
@@ -144,6 +146,8 @@ def syntax(text: str) -> None:
 def computed(text: str, value: Callable[[str, str], Any]) -> float:
     """Compute arithmetic with references; nothing but what is written here is ever computed.
 
+    Lists of the same length are computed number by number.
+
     Parameters
     ----------
     text
@@ -160,6 +164,8 @@ def computed(text: str, value: Callable[[str, str], Any]) -> float:
     --------
     >>> computed('1 + max(claim("a"), 2)', lambda kind, target: 3.0)
     4.0
+    >>> computed('max(record("1/a:A") / record("1/a:B"))', lambda kind, target: [1, 3] if target[-1] == "A" else [2, 2])
+    1.5
     """
 
     def of(node: ast.expr) -> Any:  # noqa: ANN401 - a number or a list
@@ -167,7 +173,10 @@ def computed(text: str, value: Callable[[str, str], Any]) -> float:
             case ast.Constant(number) if type(number) in {int, float}:
                 return number
             case ast.BinOp(left, sign, right) if type(sign) in OPERATORS:
-                return OPERATORS[type(sign)](float(of(left)), float(of(right)))
+                pair = (of(left), of(right))
+                if all(isinstance(one, list) for one in pair):
+                    return [OPERATORS[type(sign)](float(a), float(b)) for a, b in zip(*pair, strict=True)]
+                return OPERATORS[type(sign)](*map(float, pair))
             case ast.UnaryOp(sign, operand) if type(sign) in OPERATORS:
                 return OPERATORS[type(sign)](float(of(operand)))
             case ast.Call(ast.Name(kind), [ast.Constant(str(target))], []) if kind in {*NUMBERS, "once"}:
@@ -200,7 +209,8 @@ def calls(text: str) -> dict[tuple[str, str], Any]:
     found: dict[tuple[str, str], Any] = {}
 
     def unknown(kind: str, target: str) -> Any:  # noqa: ANN401 - as above
-        return found.setdefault((kind, target), [math.nan] if kind == "record" and "@" not in target else math.nan)
+        several = "*" in target if kind == "claim" else kind == "record" and "@" not in target
+        return found.setdefault((kind, target), [math.nan] if several else math.nan)
 
     computed(text, unknown)
     return found
@@ -209,7 +219,6 @@ def calls(text: str) -> dict[tuple[str, str], Any]:
 def texts(of: Shared) -> dict[str, str]:
     """Notes and explanations by key."""
     notes = {f"note.{name}": text for name, text in of.note.items()}
-    notes |= {"summary": of.summary} if isinstance(of, Paper) and of.summary else {}
     return notes | {f"explanation.{name}": one.text for name, one in of.explanation.items()}
 
 
@@ -381,6 +390,11 @@ class Facts:
         if kind == "scenario":
             setting = self._setting(key, of)
             return lambda: setting
+        if kind == "claim" and "*" in key:
+            keys = [one.key for one in of.claim if fnmatchcase(one.key, key)]
+            if not keys:
+                raise AnabranchError(f"no claims are called {key!r}", hint=nearest(key, [one.key for one in of.claim]))
+            return lambda: [self._mean(of.name, one) for one in keys]
         if kind in {"claim", "paper"}:
             claim: Claim = _known({one.key: one for one in of.claim}, key, "claim")
             return (lambda: claim.paper) if kind == "paper" else partial(self._mean, of.name, key)

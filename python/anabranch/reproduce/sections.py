@@ -29,8 +29,8 @@ SINGLE = "The measured numbers are of one seed each and have no intervals."
 KEY = f"""\
 A plain number agrees: it is {NEAR} of the paper's, or a bound that holds. One in *italics* deviates, and the cause is
 known: *measured* by an experiment of ours, by *arithmetic*, or *the paper does not say* what decides it. One in
-**bold** is unexplained. Letters lead to the list below the table. Figures without numbers in the paper's text are not
-listed."""
+**bold** is unexplained. Letters lead to the list below the table. Where the paper's number is another one for each
+setting, it stands in brackets beside ours. Figures without numbers in the paper's text are not listed."""
 LONG = 30
 """Rows of one table that fit on two screens; a page of more has a table for each of the paper's sections."""
 
@@ -82,21 +82,27 @@ def markdown(
 
 
 def _section(rows: Sequence[Row], causes: Causes, old: Mapping[str, str]) -> list[str]:
-    """The tables of a section, with the causes."""
+    """The tables of a section, each with its causes."""
     claims, variants, fed = verdicts.claims(rows), verdicts.claims(rows, variant=True), verdicts.inputs(rows)
     lines = statements(variants)
     open_ = [row for line in lines if not all(map(_settled, line)) for row in line]
     others = [row for row in variants if row not in open_]
-    blocks = [table(claims, causes, old, causes.section)] if claims else []
+
+    def told(mine: Sequence[Row]) -> list[str]:
+        return [table(mine, causes, old, causes.section), *causes.listing()]
+
+    blocks = told(claims) if claims else []
+    if fed:
+        blocks.append(folded("What the paper fed its experiments with, and we ours: no results", *told(fed)))
+    if variants and blocks:
+        blocks.append(f"#### {causes.section} at other settings" if causes.section else "#### At other settings")
+    if variants:
+        counted = _counted(variants).capitalize()
+        blocks.append(f"Numbers at other settings than the paper's, which count apart. {counted}.")
     if open_:
-        blocks += ["At other settings, unexplained:", table(open_, causes, old, causes.section)]
-    blocks += causes.list()
-    for title, mine in (
-        (f"At other settings: {_counted(others)}", others),
-        ("Inputs: what the paper fed its experiments with, and we ours", fed),
-    ):
-        if mine:
-            blocks.append(folded(title, table(mine, causes, old, causes.section), *causes.list()))
+        blocks += told(open_)
+    if others:
+        blocks.append(folded(f"The others: {_counted(others)}", *told(others)))
     return blocks
 
 
@@ -105,5 +111,7 @@ def _settled(row: Row) -> bool:
 
 
 def _counted(rows: Sequence[Row]) -> str:
-    found = Counter("good" if row.verdict in GOOD else row.verdict for row in rows)
-    return f"{found['good']} hold or lie {NEAR}, {found['explained']} deviate and are explained"
+    found = Counter("agree" if row.verdict in GOOD else row.verdict for row in rows)
+    words = {"agree": "agree", "explained": "explained", "unexplained": "**unexplained**"}
+    words |= {"undecided": "not decided", "missing": "not measured"}
+    return ", ".join(f"{word}: {found[verdict]}" for verdict, word in words.items() if found[verdict])

@@ -20,15 +20,16 @@ if TYPE_CHECKING:
     from anabranch.reproduce.comparison import Row
 
 NEAR = f"within {100 * TOLERANCE:.0f} %"
-SHORT: Mapping[str, tuple[str, str]] = {
-    "agrees": (NEAR, NEAR),
-    "holds": ("holds", "hold"),
-    "within": ("holds within the interval", "hold within the interval"),
-    "undecided": ("not decided", "not decided"),
-    "quick": ("quick size: not judged", "not judged"),
-    "missing": ("not measured", "not measured"),
+SHORT: Mapping[str, str] = {
+    "holds": "holds",
+    "within": "holds within the interval",
+    "undecided": "not decided",
+    "quick": "not judged",
+    "missing": "not measured",
 }
-"""Verdicts in a table, of one number and of several."""
+"""Verdicts in a table."""
+APART = {SHORT["within"], SHORT["missing"], SHORT["undecided"]}
+"""Those that are told beside how many numbers hold."""
 
 
 def grid(*lines: Sequence[str]) -> str:
@@ -102,7 +103,9 @@ def _groups(lines: Sequence[list[Row]]) -> Iterator[list[list[Row]]]:
 
 
 def _settings(lines: Sequence[Sequence[Row]]) -> list[str]:
-    return list(dict.fromkeys(row.claim.setting for line in lines for row in line))
+    """The settings of these lines, in the order in which their experiment first has them."""
+    found = {row.claim.setting for line in lines for row in line}
+    return [one for one in dict.fromkeys(claim.setting for claim in lines[0][0].experiment.claim) if one in found]
 
 
 def _filled(cells: Sequence[str], columns: int) -> list[str]:
@@ -129,7 +132,7 @@ def _bare(row: Row) -> str:
 def _paper(line: Sequence[Row]) -> str:
     """The paper's number; where it is another one for each setting it stands beside ours."""
     papers = list(dict.fromkeys(row.paper for row in line))
-    return papers[0] if len(papers) == 1 else f"in brackets{f', {line[0].claim.unit}' if line[0].claim.unit else ''}"
+    return papers[0] if len(papers) == 1 else f"(…) {line[0].claim.unit}".rstrip()
 
 
 def _numbers(line: Sequence[Row], settings: Sequence[str], size: str) -> list[str]:
@@ -146,26 +149,30 @@ def _numbers(line: Sequence[Row], settings: Sequence[str], size: str) -> list[st
 
 
 def _verdict(line: Sequence[Row]) -> str:
-    """What became of a statement: a verdict, or how often each."""
-    counts = Counter(map(_short, line))
-    if len(counts) == 1:
-        return next(iter(counts))[0]
-    return ", ".join(f"{count} {words[count > 1]}" for words, count in counts.items())
+    """What became of a statement: a verdict, or of how many numbers it holds."""
+    words = Counter(map(_short, line))
+    if len(words) == 1:
+        return next(iter(words))
+    good = sum(row.verdict in GOOD for row in line)
+    rest = [f"{count} {word.removeprefix('holds ')}" for word, count in words.items() if word in APART]
+    near = NEAR if line[0].claim.relation == "equals" else "hold"
+    return ", ".join([f"{good} of {len(line)} {near}", *rest])
 
 
-def _short(row: Row) -> tuple[str, str]:
-    if row.verdict == "agrees" and row.words != NEAR:
-        return (row.words, row.words)
+def _short(row: Row) -> str:
+    if row.verdict == "agrees":
+        return row.words
     if row.verdict in {"explained", "unexplained"}:
-        return ("deviates", "deviate") if row.claim.relation == "equals" else ("does not hold", "do not hold")
+        return "deviates" if row.claim.relation == "equals" else "does not hold"
     return SHORT[row.verdict]
 
 
 def _cause(line: Sequence[Row], causes: Causes) -> str:
     """Why, in a word and the letters of the list below; a number that agrees, or is not there, has no cause."""
-    said = []
+    said: dict[str, list[str]] = {}
     for row in line:
         if row.verdict not in GOOD and row.verdict != "missing":
             word = "**unexplained**" if row.verdict == "unexplained" else row.kind
-            said.append(" ".join(filter(None, (word, causes.letters(row)))))
-    return ", ".join(dict.fromkeys(said))
+            said.setdefault(word, []).extend(causes.letters(row))
+    each = ((word, ", ".join(dict.fromkeys(letters))) for word, letters in said.items())
+    return ", ".join(f"{word} ({letters})" if letters else word for word, letters in each)
