@@ -534,7 +534,7 @@ def test_a_calculation_needs_no_scenario_and_comes_out_exactly(
     assert "no runs to do" in result.stderr
     page = (lab / "docs/fidelity/scdp.md").read_text()
     assert "| **`scdp/sum`** calculated |" in page
-    assert "| load of a core switch (§0) | 5.33333 | 5.33 | exact |  |" in page
+    assert "| load of a core switch (§0) | 5.33333 | 5.33 | exact |" in page
     assert invoke("--check").exit_code == 0
     assert (lab / "out/reproduce/scdp/sum/figures/fig98.svg").is_file()
     report = (lab / "out/reproduce/scdp/sum/report.html").read_text()

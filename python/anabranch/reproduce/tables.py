@@ -20,15 +20,9 @@ if TYPE_CHECKING:
     from anabranch.reproduce.comparison import Row
 
 NEAR = f"within {100 * TOLERANCE:.0f} %"
-SHORT: Mapping[str, str] = {
-    "holds": "holds",
-    "within": "holds within the interval",
-    "undecided": "not decided",
-    "quick": "not judged",
-    "missing": "not measured",
-}
-"""Verdicts in a table."""
-APART = {SHORT["within"], SHORT["missing"], SHORT["undecided"]}
+WORDS: Mapping[str, str] = {"undecided": "not decided", "quick": "not judged"}
+"""Verdicts that are shorter in a table than elsewhere."""
+APART = {"holds within the interval", "not measured", "not decided"}
 """Those that are told beside how many numbers hold."""
 
 
@@ -67,7 +61,7 @@ def table(rows: Sequence[Row], causes: Causes, old: Mapping[str, str], section: 
     """
     groups = list(_groups(statements(rows)))
     columns = max(len(_settings(lines)) for lines in groups)
-    table = [["the paper says", "paper", *_filled(["ours"], columns), "verdict", "cause"]]
+    table = [["the paper says", "paper", *_filled(["ours"], columns), "verdict, cause"]]
     named = ""
     for lines in groups:
         one, settings = lines[0][0].experiment, _settings(lines)
@@ -75,13 +69,13 @@ def table(rows: Sequence[Row], causes: Causes, old: Mapping[str, str], section: 
         age = ", older than the model" if one.name in old else ""
         name = f"**`{one.name}`**" if named == one.name else f"**`{one.name}`** {size}{age}"
         named = one.name
-        table.append([name, "", *_filled([f"*{of}*" if of else "" for of in settings], columns), "", ""])
+        table.append([name, "", *_filled([f"*{of}*" if of else "" for of in settings], columns), ""])
         for line, before in zip(lines, [None, *lines], strict=False):
             numbers = _filled(_numbers(line, settings, size), columns)
             said = _said(line[0].claim.statement, before[0].claim.statement if before else "")
             where = _where(line, section)
             said = f"{said} ({where})" if where else said
-            table.append([said, _paper(line), *numbers, _verdict(line), _cause(line, causes)])
+            table.append([said, _paper(line), *numbers, _verdict(line, causes)])
     return grid(*table)
 
 
@@ -148,31 +142,27 @@ def _numbers(line: Sequence[Row], settings: Sequence[str], size: str) -> list[st
     return [cells.get(setting, "") for setting in settings]
 
 
-def _verdict(line: Sequence[Row]) -> str:
-    """What became of a statement: a verdict, or of how many numbers it holds."""
-    words = Counter(map(_short, line))
-    if len(words) == 1:
+def _verdict(line: Sequence[Row], causes: Causes) -> str:
+    """What became of a statement: one word if all agrees, or of how many numbers it holds, and why not of the others."""
+    words = Counter(
+        WORDS.get(row.verdict, row.words) for row in line if row.verdict not in {"explained", "unexplained"}
+    )
+    why = _cause(line, causes)
+    if len(words) == 1 and not why:
         return next(iter(words))
     good = sum(row.verdict in GOOD for row in line)
-    rest = [f"{count} {word.removeprefix('holds ')}" for word, count in words.items() if word in APART]
     near = NEAR if line[0].claim.relation == "equals" else "hold"
-    return ", ".join([f"{good} of {len(line)} {near}", *rest])
-
-
-def _short(row: Row) -> str:
-    if row.verdict == "agrees":
-        return row.words
-    if row.verdict in {"explained", "unexplained"}:
-        return "deviates" if row.claim.relation == "equals" else "does not hold"
-    return SHORT[row.verdict]
+    said = [f"{good} of {len(line)} {near}"] if good else []
+    said += [f"{count} {word.removeprefix('holds ')}" for word, count in words.items() if word in APART]
+    return ", ".join([*said, why] if why else said)
 
 
 def _cause(line: Sequence[Row], causes: Causes) -> str:
-    """Why, in a word and the letters of the list below; a number that agrees, or is not there, has no cause."""
+    """Why numbers deviate, in a word and the letters of the list below."""
     said: dict[str, list[str]] = {}
     for row in line:
-        if row.verdict not in GOOD and row.verdict != "missing":
-            word = "**unexplained**" if row.verdict == "unexplained" else row.kind
+        if row.verdict in {"explained", "unexplained", "undecided"}:
+            word = {"explained": row.kind, "unexplained": "**unexplained**"}.get(row.verdict, "")
             said.setdefault(word, []).extend(causes.letters(row))
     each = ((word, ", ".join(dict.fromkeys(letters))) for word, letters in said.items())
-    return ", ".join(f"{word} ({letters})" if letters else word for word, letters in each)
+    return ", ".join(filter(None, (f"{word} ({letters})" if letters else word for word, letters in each)))
