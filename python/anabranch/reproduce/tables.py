@@ -143,10 +143,9 @@ def _numbers(line: Sequence[Row], settings: Sequence[str], size: str) -> list[st
 
 
 def _verdict(line: Sequence[Row], causes: Causes) -> str:
-    """What became of a statement: one word if all agrees, or of how many numbers it holds, and why not of the others."""
-    words = Counter(
-        WORDS.get(row.verdict, row.words) for row in line if row.verdict not in {"explained", "unexplained"}
-    )
+    """What became of a statement: a word if all agrees, or of how many numbers it holds and why not of the others."""
+    deviating = {"explained", "unexplained"}
+    words = Counter(WORDS.get(row.verdict, row.words) for row in line if row.verdict not in deviating)
     why = _cause(line, causes)
     if len(words) == 1 and not why:
         return next(iter(words))
