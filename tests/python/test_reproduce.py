@@ -372,7 +372,8 @@ def test_recording_writes_record_costs_and_tables(lab: Path) -> None:
     assert kept is not None
     assert (kept.quick, kept.seeds, list(kept.claims)) == (False, (1, 2), ["goodput"])
     page = (lab / "docs/fidelity/scdp.md").read_text()
-    assert "| `scdp/toy` | full, 2 seeds | mean goodput (§0, Fig. 99) | 0.5 Gbps | " in page
+    assert "| **`scdp/toy`** full, 2 seeds |" in page
+    assert "| mean goodput (§0, Fig. 99) | 0.5 Gbps | **" in page
     assert "**unexplained**" in page
     assert "Nothing has been recorded yet." in (lab / "docs/fidelity/ndp.md").read_text()
     # What is recorded is the same for every run of the same version; times are apart.
@@ -457,9 +458,9 @@ def test_the_check_fails_for_records_of_an_older_model(lab: Path, monkeypatch: p
                 patch.setattr(planning, "model_parts", lambda *_: parts)
             record.write(file, made)
             assert invoke("--pages").exit_code == 0
-            assert (
-                "**Older than the model** are the records of `scdp/toy`" in (lab / "docs/fidelity/scdp.md").read_text()
-            )
+            page = (lab / "docs/fidelity/scdp.md").read_text()
+            assert "**Older than the model** are 1 of 1 records" in page
+            assert "| **`scdp/toy`** full, 1 seed, older than the model |" in page
             result = invoke("--check")
             assert result.exit_code == 1
             assert f"scdp/toy: {said}; {again}" in " ".join(result.stdout.split())
@@ -532,7 +533,8 @@ def test_a_calculation_needs_no_scenario_and_comes_out_exactly(
     assert result.exit_code == 0
     assert "no runs to do" in result.stderr
     page = (lab / "docs/fidelity/scdp.md").read_text()
-    assert "| `scdp/sum` | calculated | load of a core switch (§0) | 5.33333 | 5.33 | exact |" in page
+    assert "| **`scdp/sum`** calculated |" in page
+    assert "| load of a core switch (§0) | 5.33333 | 5.33 | exact |" in page
     assert invoke("--check").exit_code == 0
     assert (lab / "out/reproduce/scdp/sum/figures/fig98.svg").is_file()
     report = (lab / "out/reproduce/scdp/sum/report.html").read_text()

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anabranch.errors import AnabranchError
-from anabranch.reproduce import age, comparison, documents, fairness, record, tables
+from anabranch.reproduce import age, comparison, documents, fairness, record, sections
 from anabranch.reproduce.claims import Claim, Measured, deviation, judge, measure
 from anabranch.reproduce.model import Experiment, Explanation
 from anabranch.reproduce.record import Record, fingerprint
@@ -94,9 +94,9 @@ def test_a_bound_has_no_tolerance_but_its_interval() -> None:
     assert words({1: 0.952, 2: 1.1, 3: 0.9}) == "not decided: the interval is too wide"
     assert words({1: 0.952, 2: 1.02, 3: 0.93}) == "holds within the interval"
     assert words({1: 1.2, 2: 1.1, 3: 1.3}) == "holds"
-    table = tables.markdown([experiment], {"scdp/fig99": recorded({1: 0.952, 2: 0.952})}, {})
-    assert "| `scdp/fig99` | full, 2 seeds | mean goodput" in table
-    assert "| ≥ 1 | 0.952 (under every seed) | **does not hold, unexplained** (1) |" in table
+    table = sections.markdown([experiment], {"scdp/fig99": recorded({1: 0.952, 2: 0.952})}, {})
+    assert "| **`scdp/fig99`** full, 2 seeds |" in table
+    assert "| ≥ 1 | **0.952** | **unexplained** (a) |" in table
 
 
 def test_one_value_under_every_seed_has_no_interval() -> None:
@@ -135,13 +135,16 @@ def test_the_table_is_markdown_with_explanations_below() -> None:
     experiment = replace(EXPERIMENT, claim=claims, notes="A choice.")
     made = recorded({}, claims={"goodput": Measured({1: 20.0}), "fct": Measured({1: 20.0})})
     both = [experiment, replace(EXPERIMENT, name="scdp/fig98")]
-    lines = tables.markdown(both, {"scdp/fig99": made}, {}).splitlines()
-    rows = [line for line in lines if line.startswith("| `")]
-    unexplained = "| 10 Gbps | 20.0 Gbps (1 seed) | **unexplained** |"
-    assert rows[0] == "| `scdp/fig99` | full, 1 seed | mean goodput \\| of SCDP (§V-A) " + unexplained
-    assert rows[1].endswith("| explained: arithmetic (1) |")
-    assert rows[2].endswith("| – | not measured |")
-    assert "1. Because of the *buffer*, 10 of 20." in lines
+    lines = sections.markdown(both, {"scdp/fig99": made}, {}).splitlines()
+    rows = [line for line in lines if line.startswith("| ")]
+    assert rows[:2] == [
+        "| the paper says | paper | ours | verdict, cause |",
+        "| **`scdp/fig99`** full, 1 seed |  |  |  |",
+    ]
+    assert rows[2] == "| mean goodput \\| of SCDP (§V-A) | 10 Gbps | **20.0** | **unexplained** |"
+    assert rows[3].endswith("| *20.0* | arithmetic (a) |")
+    assert rows[4].endswith("| – | not measured |"), "two claims of one statement are two rows"
+    assert "- **a** Because of the *buffer*, 10 of 20." in lines
     assert "- `scdp/fig99`: A choice." in lines
     assert "Not recorded yet: `scdp/fig98`." in lines
 
@@ -235,7 +238,7 @@ def test_a_record_names_the_commit_that_made_it(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("two")
     assert age.commit(tmp_path) == f"{made}-dirty"
     old = recorded({1: 9.0}, commit=made)
-    assert f"- {made}: `scdp/fig99`" in tables.markdown([EXPERIMENT], {"scdp/fig99": old}, {})
+    assert f"- {made}: `scdp/fig99`" in sections.markdown([EXPERIMENT], {"scdp/fig99": old}, {})
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": 7}', '{"schema": 1, "claims": 3}'])

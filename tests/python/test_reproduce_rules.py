@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from anabranch.errors import AnabranchError
-from anabranch.reproduce import comparison, explanations, inventory, overview, registry, tables, verdicts
+from anabranch.reproduce import comparison, explanations, inventory, overview, registry, sections, verdicts
 from anabranch.reproduce.claims import Claim, Measured, judge
 from anabranch.reproduce.model import Experiment, Explanation, Paper, Reduced
 from anabranch.reproduce.record import Record
@@ -29,7 +30,7 @@ def record(**values: Mapping[int, float]) -> Record:
 
 
 def table(experiment: Experiment, **values: Mapping[int, float]) -> str:
-    return tables.markdown([experiment], {experiment.name: record(**values)}, {})
+    return sections.markdown([experiment], {experiment.name: record(**values)}, {})
 
 
 # One seed.
@@ -37,12 +38,16 @@ def table(experiment: Experiment, **values: Mapping[int, float]) -> str:
 
 def test_an_interval_stands_only_where_there_are_several_seeds() -> None:
     one, several = table(EXPERIMENT, goodput={1: 10.0}), table(EXPERIMENT, goodput=GOOD)
-    assert "| 10.0 Gbps (1 seed) |" in one
-    assert "interval (Student" not in one
+    assert "| **`scdp/fig99`** full, 1 seed |" in one
+    assert "| 10 Gbps | 10.0 | within 20 % |" in one
+    assert "confidence interval" not in one
     assert "are of one seed each" in one
-    assert "| 10.0 ± 1.2 Gbps |" in several
-    assert "interval (Student" in several
+    assert "| 10 Gbps | 10.0 ± 1.2 | within 20 % |" in several
+    assert "confidence interval" in several
     assert "1 seed" not in several
+    # A number of fewer seeds than its experiment has says so.
+    more = replace(EXPERIMENT, claim=(CLAIM, replace(CLAIM, key="b"), replace(CLAIM, key="c")))
+    assert "| 10 Gbps | 10.0 (1 seed) | within 20 % |" in table(more, goodput=GOOD, b=GOOD, c={1: 10.0})
     # What is calculated is of no seed.
     assert "seed" not in table(replace(EXPERIMENT, calculate="a.b"), goodput={0: 10.0}).partition("\n| ")[2]
 
@@ -141,17 +146,14 @@ def test_claims_are_counted_by_verdict_and_variants_and_inputs_apart() -> None:
         "Of 8 claims at the paper's settings 2 hold or lie within 20 %, 3 deviate and are explained (1 measured, 1 "
         "arithmetic, 1 the paper does not say), 2 are unexplained, 1 is not measured."
     )
+    made = {"scdp/fig99": record(**values)}
+    told = sections.counts([experiment], made, {})
+    assert told == f"**{counts}** Counted apart: of 1 claim at other settings 1 is unexplained."
     said = table(experiment, **values)
-    assert said.startswith(f"**{counts}** Counted apart: of 1 claim at other settings 1 is unexplained.\n")
-    parts = said.split("\n### ")
-    assert [part.partition("\n")[0] for part in parts[1:]] == [
-        "At the paper's settings",
-        "At other settings",
-        "Inputs",
-        "Explanations",
-    ]
-    named = [[key for key in keys if f"| {key} (§V-A) |" in part] for part in parts[1:4]]
-    assert named == [list(keys[:8]), ["variant"], ["input"]]
+    parts = re.split("<details><summary>What the paper fed|#### At other settings", said)
+    named = [[key for key in keys if f"| {key} (§V-A) |" in part] for part in parts]
+    assert named == [list(keys[:8]), ["input"], ["variant"]]
+    assert "Numbers at other settings than the paper's, which count apart. **unexplained**: 1." in said
     # An experiment at other settings makes all of its claims variants.
     rows = comparison.bare([replace(experiment, variant=True)], {"scdp/fig99": record(**values)})
     assert verdicts.claims(rows) == []
@@ -166,24 +168,74 @@ def test_a_long_table_is_divided_by_sections_and_settings_are_columns() -> None:
         for one in ones
     ]
     one, other = replace(EXPERIMENT, claim=tuple(claims)), replace(EXPERIMENT, name="scdp/b", section="§V-B")
-    other = replace(other, claim=(*claims, *settings[:4]))
+    other = replace(other, claim=(*settings[:4], *claims))
     made = record(**{claim.key: GOOD for claim in [*claims, *settings]})
-    said = tables.markdown([one, other], {"scdp/fig99": made, "scdp/b": made}, {})
-    assert said.count("\n| experiment |") == 2
-    assert "#### §V-A\n" in said
-    assert "#### §V-B\n" in said
-    # Statements without a common setting have tables of their own.
-    assert "| the paper says | paper | a | b |\n" in said
-    assert "| the paper says | paper | c | d |\n" in said
-    assert "| x (§V-A) | 10 Gbps | 10.0 ± 1.2 Gbps, within 20 % | 10.0 ± 1.2 Gbps, within 20 % |" in said
+    said = sections.markdown([one, other], {"scdp/fig99": made, "scdp/b": made}, {}, {"§V-A": "storage"})
+    assert said.count("\n| the paper says |") == 2
+    assert "### §V-A: storage\n" in said
+    assert "### §V-B\n" in said
+    assert "| claim 0 | 10 Gbps |" in said, "the section stands above"
+    # What has no setting is first; statements without a common setting have columns of their own.
+    heads = [line for line in said.splitlines() if line.startswith("| **")]
+    assert heads[1:] == [
+        "| **`scdp/b`** full, 3 seeds |  |  |  |  |",
+        "| **`scdp/b`** |  | *a* | *b* |  |",
+        "| **`scdp/b`** |  | *c* | *d* |  |",
+    ]
+    assert "| x (§V-A) | 10 Gbps | 10.0 ± 1.2 | 10.0 ± 1.2 | within 20 % |" in said
     joined = table(replace(EXPERIMENT, claim=tuple(settings)), **{claim.key: GOOD for claim in settings})
-    assert "| the paper says | paper | a | b | c | d |\n" in joined
-    assert "#### " not in joined
+    assert "| **`scdp/fig99`** full, 3 seeds |  | *a* | *b* | *c* | *d* |  |\n" in joined
+    assert "### The claims\n" in joined
 
 
-def test_what_is_older_than_the_model_is_said_above_the_tables() -> None:
-    said = tables.markdown([EXPERIMENT], {"scdp/fig99": record(goodput=GOOD)}, {"scdp/fig99": "older"})
-    assert said.index("**Older than the model** are the records of `scdp/fig99`") < said.index("\n| ")
+def test_a_line_tells_each_number_apart_and_how_many_hold() -> None:
+    claims = tuple(
+        replace(CLAIM, key=of, statement="SCDP is faster: mean", setting=of, paper=paper, explanation="why")
+        for of, paper in (("a", 10.0), ("b", 9.0), ("c", 10.0))
+    )
+    tail = replace(CLAIM, key="d", statement="SCDP is faster: tail", setting="a", relation="at most")
+    why = Explanation("the paper does not say", "The load is open.")
+    experiment = replace(EXPERIMENT, claim=(*claims, tail), explanation={"why": why})
+    said = table(experiment, a=GOOD, b=BAD, c=BAD, d=BAD)
+    assert "| SCDP is faster: mean (§V-A) | (…) Gbps | 10.0 ± 1.2 (10) | *20.0 ± 2.5* (9) |" in said
+    assert "| 1 of 3 within 20 %, the paper does not say (a) |" in said
+    assert "| … tail (§V-A) | ≤ 10 Gbps | **20.0 ± 2.5** |  |  | **unexplained** |" in said
+
+
+def test_a_cause_is_said_once_and_one_that_includes_another_has_two_letters() -> None:
+    why = {
+        "links": Explanation("arithmetic", "Links need {= 1 + 1|.0f} us."),
+        "both": Explanation("arithmetic", "Packets need {= 1 + 2|.0f} us. {explanation:links}"),
+    }
+    claims = [replace(CLAIM, key=f"c{place}", statement=f"claim {place}", explanation="both") for place in range(31)]
+    claims += [replace(CLAIM, key="links", statement="links", explanation="links")]
+    one = replace(EXPERIMENT, claim=tuple(claims), explanation=why)
+    other = replace(one, name="scdp/b", section="§V-B", claim=(replace(claims[-1], variant=True),))
+    made = record(**{claim.key: BAD for claim in claims})
+    said = sections.markdown([one, other], {"scdp/fig99": made, "scdp/b": made}, {})
+    assert "| claim 0 | 10 Gbps | *20.0 ± 2.5* | arithmetic (a, b) |" in said
+    assert "| links | 10 Gbps | *20.0 ± 2.5* | arithmetic (b) |" in said
+    assert "\n- **a** Packets need 3 us.\n- **b** Links need 2 us.\n" in said
+    # What is explained at other settings is folded, and counted outside.
+    apart = said.partition("### §V-B\n")[2]
+    assert "Numbers at other settings than the paper's, which count apart. Explained: 1." in apart
+    assert "<details><summary>The others: explained: 1</summary>" in apart
+    assert "\n- **a** As **b** in §V-A.\n" in apart
+
+
+def test_a_decision_that_experiments_share_is_said_once() -> None:
+    one = replace(EXPERIMENT, note={"load": "The load is\na share."}, notes="Buffers are ours. {note:load}")
+    other = replace(one, name="scdp/b", notes="{note:load}")
+    made = record(goodput=GOOD)
+    said = sections.markdown([one, other], {"scdp/fig99": made, "scdp/b": made}, {})
+    assert "\n- `scdp/fig99`: Buffers are ours.\n- `scdp/fig99`, `scdp/b`: The load is a share.\n" in said
+
+
+def test_what_is_older_than_the_model_is_counted_and_said_in_its_table() -> None:
+    made, old = {"scdp/fig99": record(goodput=GOOD)}, {"scdp/fig99": "older"}
+    assert "**Older than the model** are 1 of 1 records" in sections.counts([EXPERIMENT], made, old)
+    said = sections.markdown([EXPERIMENT], made, old)
+    assert "| **`scdp/fig99`** full, 3 seeds, older than the model |" in said
 
 
 # Reduced sizes.

@@ -18,7 +18,7 @@ from anabranch.errors import AnabranchError
 from anabranch.reproduce import prose, schema
 from anabranch.reproduce.drawing import placeholders
 from anabranch.reproduce.looks import turns
-from anabranch.reproduce.model import Experiment, PanelOf, SeriesOf
+from anabranch.reproduce.model import Experiment, PanelOf, Paper, SeriesOf
 from anabranch.reproduce.rows import TABLES, expression, function
 from anabranch.reproduce.schema import nearest, within
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from anabranch.reproduce.claims import Claim
-    from anabranch.reproduce.model import Paper, Shared
+    from anabranch.reproduce.model import Shared
 
 _, EXPERIMENT = bundle.ABOUT
 
@@ -189,6 +189,7 @@ class _Shared:
 
     def prose(self) -> None:
         texts = {"notes": self.of.notes} if isinstance(self.of, Experiment) else {}
+        texts |= {"summary": self.of.summary} if isinstance(self.of, Paper) else {}
         for at, text in {**texts, **prose.texts(self.of)}.items():
             self.there(at, prose.syntax, text)
             self.there(at, prose.commands, text)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from anabranch.base import units
 from anabranch.errors import AnabranchError
-from anabranch.reproduce import age, costs, inventory, overview, registry, tables
+from anabranch.reproduce import age, comparison, costs, inventory, overview, registry, sections
 from anabranch.reproduce.comparison import recorded
 from anabranch.reproduce.record import read_all
 
@@ -14,13 +15,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from anabranch.reproduce.model import Experiment
+    from anabranch.reproduce.model import Experiment, Paper
     from anabranch.reproduce.record import Record
 
+HEAD = ("<!-- summary: written by `anabranch reproduce --pages`; do not edit -->", "<!-- end of summary -->")
 BEGIN = "<!-- comparison: written by `anabranch reproduce --record`; do not edit -->"
 END = "<!-- end of comparison -->"
 RESULTS = ("<!-- results: written by `anabranch reproduce --pages`; do not edit -->", "<!-- end of results -->")
-"""Markers around what is made here: a paper's comparison, and the results on the project's page."""
+"""Markers around what is made here: a paper's summary and comparison, and the results on the project's page."""
+WIDTH = 120
+"""Characters of a line of a summary."""
 PAGE = "docs/fidelity/{}.md"
 """Page of a paper's table, below the repository."""
 
@@ -56,19 +60,31 @@ def insert(page: str, text: str, marks: tuple[str, str] = (BEGIN, END), *, where
     return f"{before}{begin}\n\n{text}\n\n{end}{after}"
 
 
+def _of_paper(root: Path, paper: Paper, page: Path, records: Mapping[str, Record], old: Mapping[str, str]) -> str:
+    """A paper's page, with its summary, if it has one, and its tables; the counts stand in the first of these."""
+    own = registry.of_paper(paper.name)
+    theirs = {one.name: old[one.name] for one in own if one.name in old}
+    told = sections.counts(own, records, theirs)
+    parts = [sections.markdown(own, records, theirs, paper.sections), cost(root, own, records)]
+    text = page.read_text(encoding="utf-8")
+    if paper.summary:
+        said = comparison.facts(own, records).text(paper.summary, paper, missing=comparison.UNRECORDED)
+        paragraphs = [fill(part, WIDTH, break_long_words=False, break_on_hyphens=False) for part in said.split("\n\n")]
+        text = insert(text, "\n\n".join([*paragraphs, told]), HEAD, where=str(page))
+    else:
+        parts.insert(0, told)
+    return insert(text, "\n\n".join(filter(None, parts)), where=str(page))
+
+
 def pages(root: Path) -> list[tuple[Path, str]]:
     """Make the pages as the records have them, file and text: the papers', and, with an inventory, the overview."""
     experiments = registry.experiments()
     records = read_all(root, experiments)
     old = age.old(root, experiments, records)
-    papers: dict[str, Sequence[Experiment]] = {one.name: registry.of_paper(one.name) for one in registry.papers()}
     made = []
-    for name, own in papers.items():
-        page = root / PAGE.format(name)
-        theirs = {one.name: old[one.name] for one in own if one.name in old}
-        parts = (tables.markdown(own, records, theirs), cost(root, own, records))
-        table = "\n\n".join(part for part in parts if part)
-        made.append((page, insert(page.read_text(encoding="utf-8"), table, where=str(page))))
+    for one in registry.papers():
+        page = root / PAGE.format(one.name)
+        made.append((page, _of_paper(root, one, page, records, old)))
     if (root / inventory.FILE).is_file():
         about = overview.Overview(registry.papers(), experiments, records, old, inventory.read(root))
         readme = root / "README.md"

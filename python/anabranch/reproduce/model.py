@@ -147,11 +147,25 @@ class Shared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paper(Shared):
-    """A paper whose evaluation is reproduced: its place, short name and reference, and panels that figures name."""
+    """A paper whose evaluation is reproduced.
+
+    Attributes
+    ----------
+    order, short, reference
+        Its place among the papers, its short name, and where it was published.
+    summary
+        What came out, in ten lines: the head of its page. Its references name experiments.
+    sections
+        What the sections of its page are about, by the `section` of their experiments.
+    panels
+        Panels that figures name.
+    """
 
     order: float
     short: str
     reference: str
+    summary: str = ""
+    sections: Mapping[str, str] = field(default_factory=dict)
     panels: Mapping[str, tuple[Mapping[str, object], ...]] = field(default_factory=dict)
     name: str = field(default="", metadata={"derived": True})
 

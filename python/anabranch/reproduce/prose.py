@@ -3,28 +3,30 @@
 In braces stand ``claim:KEY`` (our number), ``paper:KEY`` (the paper's), ``record:FIGURE/PANEL:SERIES@X`` (a point of a
 recorded figure), ``interval:`` with the same (its confidence interval), ``scenario:KEY`` (a setting) and
 ``scenario:KEY=VALUE`` (one of those that it sweeps), each with ``EXPERIMENT#`` before it if it is another one's, and
-``=`` with an arithmetic expression of such references, ``exp(-3 * 6000 / 175)`` or ``100 * claim("a") / paper("a")``. A
-format may follow: ``{claim:KEY|.2f}``. Two kinds are shown as they stand: ``setting:NUMBER`` for what a paper or
-another source says and no scenario does, and ``once:NUMBER`` for what was measured by a command in the text and not
-recorded. ``note:NAME`` and ``explanation:NAME`` are texts of the same file or its paper's.
+``=`` with an arithmetic expression of such references, ``exp(-3 * 6000 / 175)`` or ``100 * claim("a") / paper("a")``,
+where ``claim("a-*")`` is a list of those that match. A format may follow: ``{claim:KEY|.2f}``. Two kinds are shown as
+they stand: ``setting:NUMBER`` for what a paper or another source says and no scenario does, and ``once:NUMBER`` for
+what was measured by a command in the text and not recorded. ``note:NAME`` and ``explanation:NAME`` are texts of the
+same file or its paper's.
 """
 
 from __future__ import annotations
 
-import ast
 import math
-import operator
 import re
 import shlex
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from functools import cache, partial
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anabranch.base import bundle, units
 from anabranch.errors import AnabranchError
 from anabranch.reproduce import record
-from anabranch.reproduce.model import quantity
+from anabranch.reproduce.arithmetic import NUMBER, NUMBERS, calls, computed
+from anabranch.reproduce.model import Paper, quantity
 from anabranch.reproduce.schema import nearest, within
 
 if TYPE_CHECKING:
@@ -35,41 +37,23 @@ if TYPE_CHECKING:
     from anabranch.reproduce.record import Record
 
 REFERENCE = re.compile(r"\{(=|[a-z]+:)\s*([^{}|]*)(?:\|([^{}]*))?\}")
-PLACE = r"(?:§|Figs?\.|Figures?|Tables?|Theorems?|Lemmas?|Rows?|rows?|chapters?|levels?|RFC|Table)"
+PLACE = r"(?:§|Figs?\.|Figures?|Tables?|Theorems?|Lemmas?|Conjectures?|Eqs?\.|Rows?|rows?|chapters?|levels?|RFC)"
 NAME = re.compile(
     rf"`[^`]*`|{PLACE}\s?[\dIVX][\w.-]*(?:(?:,| and| to|, and)\s§?\d[\w.-]*)*|"
     r"\(\d+\.\d+\)|\b\d+th\b|[A-Z]\w*\(\d+(?:, \d+)*\)|\b[a-z]+-\d+\b|[A-Za-z]\w*\d\w*"
 )
 """Digits that are no numbers: code, places in a paper, ordinals, names."""
-OPERATORS: Mapping[type[ast.AST], Callable[..., float]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.USub: operator.neg,
-}
-NUMBERS = ("claim", "paper", "record", "scenario")
 SHOWN = ("setting", "once")
 TEXTS = (*SHOWN, "note", "explanation")
-"""Kinds of references: to numbers, which may have a format, to numbers that stand in them, and to texts."""
-NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
+"""Kinds of references besides those to numbers: to numbers that stand in them, and to texts."""
 QUANTITY = re.compile(rf"{NUMBER.pattern}(?: ?[A-Za-zµ][A-Za-z/]*)?")
-"""A number, and one that may have a unit."""
+"""A number that may have a unit."""
 DEPTH = 8
 """Texts within texts."""
 LENGTH = 20_000
 """Most characters of a text and all that it includes."""
-EXPRESSION = 1_000
-"""Most characters of an expression."""
 FORMAT = re.compile(r"[ ,+]?\d{0,2}(\.\d{1,2})?[dfgeE%]?")
 """Formats of numbers: they cannot make a long text."""
-FUNCTIONS: Mapping[str, Callable[..., float]] = {
-    "exp": math.exp,
-    "ceil": lambda value: math.ceil(value) if math.isfinite(value) else value,
-    "min": min,
-    "max": max,
-    "abs": abs,
-}
 
 
 def typed(text: str) -> str:
@@ -140,71 +124,6 @@ def syntax(text: str) -> None:
                 calls(target)
 
 
-def computed(text: str, value: Callable[[str, str], Any]) -> float:
-    """Compute arithmetic with references; nothing but what is written here is ever computed.
-
-    Parameters
-    ----------
-    text
-        The expression.
-    value
-        From kind and target of a reference to a number, or a list of numbers.
-
-    Raises
-    ------
-    AnabranchError
-        If it is no arithmetic.
-
-    Examples
-    --------
-    >>> computed('1 + max(claim("a"), 2)', lambda kind, target: 3.0)
-    4.0
-    """
-
-    def of(node: ast.expr) -> Any:  # noqa: ANN401 - a number or a list
-        match node:
-            case ast.Constant(number) if type(number) in {int, float}:
-                return number
-            case ast.BinOp(left, sign, right) if type(sign) in OPERATORS:
-                return OPERATORS[type(sign)](float(of(left)), float(of(right)))
-            case ast.UnaryOp(sign, operand) if type(sign) in OPERATORS:
-                return OPERATORS[type(sign)](float(of(operand)))
-            case ast.Call(ast.Name(kind), [ast.Constant(str(target))], []) if kind in {*NUMBERS, "once"}:
-                if kind == "once" and not NUMBER.fullmatch(target):
-                    raise AnabranchError(f"once: expected a number without a unit, not {target!r}")
-                return value(kind, target)
-            case ast.Call(ast.Name(name), arguments, []) if name in FUNCTIONS:
-                return FUNCTIONS[name](*map(of, arguments))
-        raise AnabranchError("not arithmetic", hint=f"numbers, + - * /, references, and {', '.join(FUNCTIONS)}")
-
-    if len(text) > EXPRESSION:
-        raise AnabranchError(f"expected at most {EXPRESSION} characters of arithmetic")
-    try:
-        tree = ast.parse(text, mode="eval").body
-        if isinstance(tree, ast.Constant):
-            raise AnabranchError("a number alone is no arithmetic", hint="{setting:NUMBER}, or a reference")
-        return float(of(tree))
-    except (SyntaxError, TypeError, ValueError, ArithmeticError, RecursionError, MemoryError) as error:
-        raise AnabranchError(f"not arithmetic: {error}") from error
-
-
-def calls(text: str) -> dict[tuple[str, str], Any]:
-    """The references in arithmetic, kind and target, with what stands for their values until they are known.
-
-    Examples
-    --------
-    >>> calls('1 + max(record("1/a:SCDP")) / claim("a")')
-    {('record', '1/a:SCDP'): [nan], ('claim', 'a'): nan}
-    """
-    found: dict[tuple[str, str], Any] = {}
-
-    def unknown(kind: str, target: str) -> Any:  # noqa: ANN401 - as above
-        return found.setdefault((kind, target), [math.nan] if kind == "record" and "@" not in target else math.nan)
-
-    computed(text, unknown)
-    return found
-
-
 def texts(of: Shared) -> dict[str, str]:
     """Notes and explanations by key."""
     notes = {f"note.{name}": text for name, text in of.note.items()}
@@ -263,6 +182,30 @@ def commands(text: str) -> list[list[str]]:
         raise AnabranchError(f"anabranch run: {error}") from error
 
 
+def without(text: str, kind: str) -> str:
+    """A text without its references of a kind.
+
+    Examples
+    --------
+    >>> without("The sizes. {explanation:links}", "explanation")
+    'The sizes. '
+    """
+    return REFERENCE.sub(lambda match: "" if parts(match)[0] == kind else match[0], text)
+
+
+def divided(text: str) -> list[str]:
+    """A text divided into the notes that it includes, which others may include, too, and what is its own.
+
+    Examples
+    --------
+    >>> divided("Buffers are ours. {note:load}")
+    ['Buffers are ours.', '{note:load}']
+    """
+    ends = [0, *(end for match in REFERENCE.finditer(text) if parts(match)[0] == "note" for end in match.span())]
+    found = [text[start:end].strip() for start, end in pairwise([*ends, len(text)])]
+    return [part for part in found if part]
+
+
 def whole(text: str, of: Shared, depth: int = 0) -> str:
     """A text with the notes and explanations that it includes."""
     syntax(text)
@@ -300,8 +243,10 @@ class Facts:
     root: Path | None = None
     read: dict[str, Record | None] = field(default_factory=dict)
 
-    def text(self, text: str, experiment: Experiment, *, missing: str | None = None) -> str:
+    def text(self, text: str, experiment: Experiment | Paper, *, missing: str | None = None) -> str:
         """Put what they refer to in the place of references, and `missing` in that of what is not recorded.
+
+        A paper's own text has nothing that is recorded: its references name experiments.
 
         Raises
         ------
@@ -311,7 +256,7 @@ class Facts:
         with within(experiment.name):
             return REFERENCE.sub(lambda match: self._shown(match, experiment, missing), whole(text, experiment))
 
-    def _shown(self, match: re.Match[str], experiment: Experiment, missing: str | None) -> str:
+    def _shown(self, match: re.Match[str], experiment: Experiment | Paper, missing: str | None) -> str:
         kind, target, form = parts(match)
         if kind in SHOWN:
             return target
@@ -339,15 +284,25 @@ class Facts:
             raise NotRecorded(f"{name} is not recorded")
         return found
 
-    def _find(self, kind: str, target: str, experiment: Experiment) -> Callable[..., Any]:
+    def _find(self, kind: str, target: str, experiment: Experiment | Paper) -> Callable[..., Any]:
         """What a reference is to, which must be there; its value is asked for by a call, as it may not be recorded."""
         if kind == "once":
             return partial(float, target)
         name, _, key = target.rpartition("#")
-        of: Experiment = _known({one.name: one for one in self.experiments}, name, "experiment") if name else experiment
+        if name:
+            of: Experiment = _known({one.name: one for one in self.experiments}, name, "experiment")
+        elif isinstance(experiment, Paper):
+            raise AnabranchError("of which experiment?", hint="a paper's own text has EXPERIMENT#KEY")
+        else:
+            of = experiment
         if kind == "scenario":
             setting = self._setting(key, of)
             return lambda: setting
+        if kind == "claim" and "*" in key:
+            keys = [one.key for one in of.claim if fnmatchcase(one.key, key)]
+            if not keys:
+                raise AnabranchError(f"no claims are called {key!r}", hint=nearest(key, [one.key for one in of.claim]))
+            return lambda: [self._mean(of.name, one) for one in keys]
         if kind in {"claim", "paper"}:
             claim: Claim = _known({one.key: one for one in of.claim}, key, "claim")
             return (lambda: claim.paper) if kind == "paper" else partial(self._mean, of.name, key)
@@ -386,7 +341,7 @@ class Facts:
         values = _known(points, column, "column", NotRecorded)
         return _known(dict(zip(map(str, points["x"]), values, strict=True)), x, "point", NotRecorded) if x else values
 
-    def _evaluate(self, text: str, experiment: Experiment) -> float:
+    def _evaluate(self, text: str, experiment: Experiment | Paper) -> float:
         found = {one: self._find(*one, experiment) for one in calls(text)}
         for (kind, target), of in found.items():
             if kind == "scenario" and isinstance(said := of(), str):

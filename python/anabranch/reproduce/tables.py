@@ -1,138 +1,29 @@
-"""A paper's comparison as Markdown: the counts, a row for each claim with the verdict beside the number, explanations.
+"""A table of claims in Markdown: a row for each, with a column for each setting under which it was measured.
 
-Claims at the paper's settings, those at other settings, and inputs stand apart. A claim that is measured under several
-settings has a column for each.
+An experiment begins with a row of its name, its size and the settings of the columns below. What all rows of it share
+is said there, and not again.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
-from anabranch.reproduce import verdicts
+from anabranch.base import units
 from anabranch.reproduce.claims import TOLERANCE
-from anabranch.reproduce.comparison import GOOD, UNRECORDED, facts, recorded, rows
+from anabranch.reproduce.comparison import GOOD
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from anabranch.reproduce.causes import Causes
     from anabranch.reproduce.comparison import Row
-    from anabranch.reproduce.model import Experiment
-    from anabranch.reproduce.record import Record
 
-SEVERAL = """\
-A number with ± is a mean over seeds with its 95 % confidence interval (Student's t); that of one seed says so and has
-none."""
-SINGLE = "The measured numbers are of one seed each and have no intervals."
-ABOUT = f"""\
-A number that is off by more than {100 * TOLERANCE:.0f} %, and a bound that does not hold, has an explanation, or is
-*unexplained*. There are three kinds of explanations: *measured* by an experiment of ours, *arithmetic*, and that *the
-paper does not say* what decides it. A bound holds, or holds within the interval if that includes it. Figures without
-numbers in the paper's text are not listed."""
-VARIANTS = "Measured at settings that are not the paper's: none of these rows counts among its claims."
-INPUTS = "What the paper fed its experiments with, beside what ours were fed: no results."
-LONG = 30
-"""Rows of a table that fit on two screens; more are divided by the paper's sections."""
-
-
-def markdown(experiments: Sequence[Experiment], records: Mapping[str, Record], old: Mapping[str, str]) -> str:
-    """Write the comparison of a paper's page, with the explanations below it.
-
-    Parameters
-    ----------
-    experiments, records
-        Those of the paper.
-    old
-        The experiments whose records are older than the model, with what they are older than.
-    """
-    table, notes = rows(experiments, records), Footnotes()
-    waiting = [f"`{one.name}`" for one in experiments if one.name not in records]
-    blocks = _head(table, old) if table else ["Nothing has been recorded yet."]
-    for title, about, claims in (
-        (verdicts.PAPER, "", verdicts.claims(table)),
-        (verdicts.VARIANT, VARIANTS, verdicts.claims(table, variant=True)),
-        ("inputs", INPUTS, verdicts.inputs(table)),
-    ):
-        blocks += [f"### {title.capitalize()}", about, *_of_claims(claims, notes)] if claims else []
-    if notes:
-        blocks += ["### Explanations", "\n".join(f"{number}. {why}" for why, number in notes.items())]
-    blocks += _records(experiments, records)
-    if waiting and table:
-        blocks.append(f"Not recorded yet: {', '.join(waiting)}.")
-    return "\n\n".join(filter(None, blocks))
-
-
-def _head(table: Sequence[Row], old: Mapping[str, str]) -> list[str]:
-    """The counts, which records are older than the model, and how to read the tables."""
-    several = any(len(row.ours.values) > 1 for row in table)
-    first, *others = verdicts.summary(table) or [""]
-    blocks = [" ".join((f"**{first}**", *others))] if first else []
-    if old:
-        names = ", ".join(f"`{name}`" for name in old)
-        blocks.append(
-            f"**Older than the model** are the records of {names}: they wait to be made again, and their numbers may "
-            "differ then."
-        )
-    seeds = SEVERAL if several else SINGLE if any(row.record.seeds for row in table) else ""
-    return [*blocks, f"{seeds}\n{ABOUT}".strip()]
-
-
-def _records(experiments: Sequence[Experiment], records: Mapping[str, Record]) -> list[str]:
-    """What the records rest on: decisions where the paper is silent, and the code that made them."""
-    there, told = recorded(experiments, records), facts(experiments, records)
-    notes = {one.name: flow(told.text(one.notes, one, missing=UNRECORDED)) for one, _ in there if one.notes}
-    decisions = [f"- `{name}`: {text}" for name, text in notes.items()]
-    commits: dict[str, list[str]] = {}
-    for one, record in there:
-        commits.setdefault(record.commit or "a commit not known", []).append(f"`{one.name}`")
-    blocks = ["### Decisions where the paper is silent", "\n".join(decisions)] if decisions else []
-    if commits:
-        said = "\n".join(f"- {commit}: {', '.join(names)}" for commit, names in commits.items())
-        blocks += ["Recorded with the code of", said]
-    return blocks
-
-
-class Footnotes(dict[str, int]):
-    """Explanations, each once, by number."""
-
-    def verdict(self, row: Row) -> str:
-        """The verdict, with the number of its explanation: one that agrees, or is not there, needs none."""
-        verdict = f"**{row.words}**" if row.verdict == "unexplained" else row.words
-        if row.verdict in GOOD or row.verdict == "missing" or not (why := flow(row.explanation)):
-            return verdict
-        return f"{verdict} ({self.setdefault(why, len(self) + 1)})"
-
-
-def flow(text: str) -> str:
-    """Write a text on one line, as an item of a list."""
-    return " ".join(text.split())
-
-
-def _of_claims(table: Sequence[Row], notes: Footnotes) -> list[str]:
-    """The tables of these claims: those of one setting together, then each experiment's of several."""
-    single = [row for row in table if not row.claim.setting]
-    blocks = []
-    if len(single) > LONG:
-        for section in dict.fromkeys(row.experiment.section for row in single):
-            mine = [row for row in single if row.experiment.section == section]
-            blocks += [f"#### {section}", _overall(mine, notes)]
-    elif single:
-        blocks.append(_overall(single, notes))
-    for one in dict.fromkeys(row.experiment.name for row in table):
-        several = [row for row in table if row.claim.setting and row.experiment.name == one]
-        for mine in _sharing_settings(several):
-            blocks += [f"`{one}` ({mine[0].size}), by setting:", _by_setting(mine, notes)]
-    return blocks
-
-
-def _sharing_settings(table: Sequence[Row]) -> list[list[Row]]:
-    """Divide rows so that statements without a common setting have tables of their own."""
-    groups: list[tuple[set[str], set[str]]] = []
-    for statement in dict.fromkeys(row.claim.statement for row in table):
-        settings = {row.claim.setting for row in table if row.claim.statement == statement}
-        joined = [one for one in groups if one[1] & settings]
-        groups = [one for one in groups if one not in joined]
-        groups.append(({statement}.union(*(one[0] for one in joined)), settings.union(*(one[1] for one in joined))))
-    return [[row for row in table if row.claim.statement in statements] for statements, _ in groups]
+NEAR = f"within {100 * TOLERANCE:.0f} %"
+WORDS: Mapping[str, str] = {"undecided": "not decided", "quick": "not judged"}
+"""Verdicts that are shorter in a table than elsewhere."""
+APART = {"holds within the interval", "not measured", "not decided"}
+"""Those that are told beside how many numbers hold."""
 
 
 def grid(*lines: Sequence[str]) -> str:
@@ -141,36 +32,136 @@ def grid(*lines: Sequence[str]) -> str:
     return "\n".join([head, "|" + "---|" * len(lines[0]), *others])
 
 
-def _overall(table: Sequence[Row], notes: Footnotes) -> str:
-    """The claims that are measured under one setting."""
-    heads = ("experiment", "size", "the paper says", "paper", "measured", "verdict")
-    lines = (
-        (
-            f"`{row.experiment.name}`",
-            row.size,
-            f"{row.claim.says} ({row.claim.where})",
-            row.paper,
-            row.measured,
-            notes.verdict(row),
-        )
-        for row in table
-    )
-    return grid(heads, *lines)
+def statements(rows: Sequence[Row]) -> list[list[Row]]:
+    """Put the rows together that are one line of a table: a statement of an experiment, under its settings."""
+    found: list[list[Row]] = []
+    lines: dict[tuple[str, str, str], list[Row]] = {}
+    for row in rows:
+        key = (row.experiment.name, row.claim.statement, row.claim.unit)
+        if key not in lines or row.claim.setting in _settings([lines[key]]):
+            lines[key] = []
+            found.append(lines[key])
+        lines[key].append(row)
+    return found
 
 
-def _by_setting(table: Sequence[Row], notes: Footnotes) -> str:
-    """Claims that are measured under several settings, with a column for each."""
-    settings = list(dict.fromkeys(row.claim.setting for row in table))
-    lines = [("the paper says", "paper", *settings)]
-    for statement in dict.fromkeys(row.claim.statement for row in table):
-        mine = [row for row in table if row.claim.statement == statement]
-        places = ", ".join(dict.fromkeys(row.claim.where for row in mine))
-        papers = list(dict.fromkeys(row.paper for row in mine))
-        # Where the paper's number is another one for each setting it stands beside ours.
-        cells = {
-            row.claim.setting: f"{row.measured}{f' ({row.paper})' if len(papers) > 1 else ''}, {notes.verdict(row)}"
-            for row in mine
-        }
-        paper = papers[0] if len(papers) == 1 else "in brackets"
-        lines.append((f"{statement} ({places})", paper, *(cells.get(setting, "") for setting in settings)))
-    return grid(*lines)
+def table(rows: Sequence[Row], causes: Causes, old: Mapping[str, str], section: str = "") -> str:
+    """Write a table.
+
+    Parameters
+    ----------
+    rows
+        The claims.
+    causes
+        Those of the section, which get letters here.
+    old
+        The experiments whose records are older than the model.
+    section
+        What stands above the table, and so not in its rows.
+    """
+    groups = list(_groups(statements(rows)))
+    columns = max(len(_settings(lines)) for lines in groups)
+    table = [["the paper says", "paper", *_filled(["ours"], columns), "verdict, cause"]]
+    named = ""
+    for lines in groups:
+        one, settings = lines[0][0].experiment, _settings(lines)
+        size = _size([row for row in rows if row.experiment is one])
+        age = ", older than the model" if one.name in old else ""
+        name = f"**`{one.name}`**" if named == one.name else f"**`{one.name}`** {size}{age}"
+        named = one.name
+        table.append([name, "", *_filled([f"*{of}*" if of else "" for of in settings], columns), ""])
+        for line, before in zip(lines, [None, *lines], strict=False):
+            numbers = _filled(_numbers(line, settings, size), columns)
+            said = _said(line[0].claim.statement, before[0].claim.statement if before else "")
+            where = _where(line, section)
+            said = f"{said} ({where})" if where else said
+            table.append([said, _paper(line), *numbers, _verdict(line, causes)])
+    return grid(*table)
+
+
+def _said(statement: str, before: str) -> str:
+    """A statement; what it has before a colon is left out where the one before begins the same."""
+    begin, colon, rest = statement.partition(": ")
+    return f"… {rest}" if colon and before.startswith(f"{begin}: ") else statement
+
+
+def _groups(lines: Sequence[list[Row]]) -> Iterator[list[list[Row]]]:
+    """Divide lines so that those of one group are of one experiment and share settings; those without are first."""
+    for name in dict.fromkeys(line[0].experiment.name for line in lines):
+        groups: list[list[list[Row]]] = []
+        for line in (one for one in lines if one[0].experiment.name == name):
+            joined = [one for one in groups if {*_settings(one)} & {*_settings([line])}]
+            groups = [one for one in groups if one not in joined]
+            groups.append([*(of for one in joined for of in one), line])
+        yield from sorted(groups, key=lambda group: _settings(group) != [""])
+
+
+def _settings(lines: Sequence[Sequence[Row]]) -> list[str]:
+    """The settings of these lines, in the order in which their experiment first has them."""
+    found = {row.claim.setting for line in lines for row in line}
+    return [one for one in dict.fromkeys(claim.setting for claim in lines[0][0].experiment.claim) if one in found]
+
+
+def _filled(cells: Sequence[str], columns: int) -> list[str]:
+    return [*cells, *[""] * (columns - len(cells))]
+
+
+def _size(rows: Sequence[Row]) -> str:
+    """The size of an experiment, with the number of seeds that most of its claims have."""
+    ((size, _),) = Counter(row.size for row in rows).most_common(1)
+    return size
+
+
+def _where(line: Sequence[Row], section: str) -> str:
+    """The places of a statement, each part once and without the section that stands above."""
+    parts = [part for row in line for part in row.claim.where.split(", ")]
+    return ", ".join(part for part in dict.fromkeys(parts) if part != section)
+
+
+def _bare(row: Row) -> str:
+    """The paper's number without its unit."""
+    return row.paper.removesuffix(row.claim.unit).rstrip()
+
+
+def _paper(line: Sequence[Row]) -> str:
+    """The paper's number; where it is another one for each setting it stands beside ours."""
+    papers = list(dict.fromkeys(row.paper for row in line))
+    return papers[0] if len(papers) == 1 else f"(…) {line[0].claim.unit}".rstrip()
+
+
+def _numbers(line: Sequence[Row], settings: Sequence[str], size: str) -> list[str]:
+    """Ours, for each setting: plain where it agrees, bold where nothing explains it; told if it is of another size."""
+    several = len({row.paper for row in line}) > 1
+    cells = {}
+    for row in line:
+        mean = row.ours.mean
+        said = "–" if mean is None else units.with_interval(mean, row.ours.ci)
+        mark = {"explained": "*", "unexplained": "**"}.get(row.verdict, "")
+        apart = f" ({row.size.rpartition(', ')[2]})" if row.size != size and mean is not None else ""
+        cells[row.claim.setting] = f"{mark}{said}{mark}{f' ({_bare(row)})' if several else ''}{apart}"
+    return [cells.get(setting, "") for setting in settings]
+
+
+def _verdict(line: Sequence[Row], causes: Causes) -> str:
+    """What became of a statement: a word if all agrees, or of how many numbers it holds and why not of the others."""
+    deviating = {"explained", "unexplained"}
+    words = Counter(WORDS.get(row.verdict, row.words) for row in line if row.verdict not in deviating)
+    why = _cause(line, causes)
+    if len(words) == 1 and not why:
+        return next(iter(words))
+    good = sum(row.verdict in GOOD for row in line)
+    near = NEAR if line[0].claim.relation == "equals" else "hold"
+    said = [f"{good} of {len(line)} {near}"] if good else []
+    said += [f"{count} {word.removeprefix('holds ')}" for word, count in words.items() if word in APART]
+    return ", ".join([*said, why] if why else said)
+
+
+def _cause(line: Sequence[Row], causes: Causes) -> str:
+    """Why numbers deviate, in a word and the letters of the list below."""
+    said: dict[str, list[str]] = {}
+    for row in line:
+        if row.verdict in {"explained", "unexplained", "undecided"}:
+            word = {"explained": row.kind, "unexplained": "**unexplained**"}.get(row.verdict, "")
+            said.setdefault(word, []).extend(causes.letters(row))
+    each = ((word, ", ".join(dict.fromkeys(letters))) for word, letters in said.items())
+    return ", ".join(filter(None, (f"{word} ({letters})" if letters else word for word, letters in each)))
