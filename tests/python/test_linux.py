@@ -10,7 +10,7 @@ from pathlib import Path
 import linux_lab
 import linux_page
 import pytest
-from linux_case import AVERAGED, EXACT, EXPERIMENTS, MININET, OFFLOADED, ROOT, Case
+from linux_case import AVERAGED, EXACT, EXPERIMENTS, MININET, OFFLOADED, ROOT, RULES, Case
 from linux_sim import run as simulate
 
 from linux import PAGE, RECORD
@@ -141,5 +141,5 @@ def test_the_record_is_complete_and_survives_its_file() -> None:
     assert not found.missing()
     for cases in EXPERIMENTS.values():
         for case in cases():
-            assert len(found.runs(case, real=True)) == len(found.runs(case, real=False)) == 5
+            assert {len(found.runs(case, rules)) for rules in (None, *RULES)} == {5}
     assert linux_page.Record.of_json(found.as_json()) == found
