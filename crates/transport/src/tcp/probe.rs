@@ -46,6 +46,11 @@ impl Probe {
         srtt * 2 + self.granularity + if single { self.ack_delay } else { Duration::ZERO }
     }
 
+    /// Whether one has left that is not answered.
+    pub(super) fn is_on_its_way(&self) -> bool {
+        self.end.is_some()
+    }
+
     /// The next is due then.
     pub(super) fn schedule(&mut self, at: Time) {
         self.due_at = at;

@@ -183,6 +183,12 @@ impl Rack {
         self.found
     }
 
+    /// The same outside recovery: whether something is lost for which it has to begin.
+    pub(super) fn finds_reason_to_recover(&mut self) -> bool {
+        let losses = self.find_losses(false);
+        if self.repairs_a_timeout() { losses.repeated } else { self.segments.lost() > 0 }
+    }
+
     /// `RACK_update_reo_wnd()`, without DSACK.
     fn reordering_window(&self, recovers: bool) -> Duration {
         let certain = recovers || self.repairs_a_timeout() || self.segments.arrived() >= DUP_THRESHOLD as usize;

@@ -307,6 +307,7 @@ impl Recovery {
     }
 
     /// Bytes that the scoreboard knows to have arrived; only where proportional rate reduction has to know.
+    #[inline]
     pub(super) fn sacked(&self) -> u64 {
         if !self.wants_prr {
             return 0;

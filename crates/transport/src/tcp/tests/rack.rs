@@ -15,7 +15,7 @@ fn config() -> TcpConfig {
 fn a_lost_repetition_is_found_within_a_round_trip_and_a_quarter() {
     for prr in [false, true] {
         let run = |rack| {
-            let pair = transfer(&TcpConfig { rack, prr, ..config() }, 200 * MSS, lose(&[(5 * MSS, 2)]));
+            let pair = transfer(&TcpConfig { prr, rack, ..config() }, 200 * MSS, lose(&[(5 * MSS, 2)]));
             assert_delivered(&pair, 200 * MSS);
             pair
         };
@@ -75,21 +75,24 @@ fn the_probe_tells_of_a_longer_tail() {
     }
 }
 
-/// Where there is new data the probe is that, although the window is full: all of the first window is lost but for the last one's ACK.
+/// §7.3: where there is new data the probe is the next segment of it, beyond the window; after one the retransmission timer runs.
 #[test]
 fn a_probe_is_new_data_where_there_is_some() {
-    let losses: Vec<(u64, u32)> = (4..7).map(|segment| (segment * MSS, 1)).collect();
-    let config = TcpConfig { initial_window: 4, receive_window: Bytes(7 * MSS), ..config() };
-    // Three ACKs let 4 to 6 leave, which are lost; the window of seven lets no more leave, and then only one beyond.
-    let pair = transfer(&TcpConfig { receive_window: Bytes(1 << 20), ..config }, 40 * MSS, {
-        let mut losses = lose(&losses);
-        move |n, from, packet| match packet.header.seq / MSS {
-            7..=11 if from == SENDER && n < 20 => Fate::Drop,
-            _ => losses(n, from, packet),
-        }
-    });
-    assert_delivered(&pair, 40 * MSS);
-    assert_eq!(pair.nodes[SENDER].stats().timeouts, 0);
+    let at = |us| Time::ZERO + Duration::from_us(us);
+    let config = TcpConfig { handshake: false, initial_window: 4, ..config() };
+    let mut sender = Connection::connect(&config, None, Time::ZERO);
+    let send = |sender: &mut Connection, now| {
+        std::iter::from_fn(|| sender.poll_transmit(now)).map(|p| p.header.seq / MSS).collect::<Vec<_>>()
+    };
+    assert_eq!(send(&mut sender, Time::ZERO), [0, 1, 2, 3]);
+    let header = Segment { ack: MSS, window: 1 << 20, flags: Flags::ACK, ..Segment::default() };
+    sender.handle_packet(at(100), &crate::Arrival { header, from: 0, trimmed: false, ce: false, returned: false });
+    assert_eq!(send(&mut sender, at(100)), [4, 5]);
+    let due = at(100 + 2 * 100 + 1);
+    assert_eq!(sender.poll_timeout(), Some(due));
+    sender.handle_timeout(due);
+    assert_eq!(send(&mut sender, due), [6]);
+    assert_eq!(sender.poll_timeout(), Some(due + config.rto_min));
 }
 
 /// Overtaken by two it is not lost, and from then on reordering is known: by four it is not either. Without RACK three are proof.

@@ -35,17 +35,17 @@ impl Recovery {
     }
 
     /// Whether the ACK of new data would wait for something that is lost, late or repeated.
+    #[inline]
     pub(super) fn has_timed_hole(&self) -> bool {
         self.rack()
             .is_some_and(|rack| rack.repairs_a_timeout() || rack.segments().arrived() > 0 || rack.segments().lost() > 0)
     }
 
     /// Whether something is lost for which recovery has to begin: while a timeout is being repaired, only a repetition, as in Linux.
+    #[inline]
     pub(in crate::tcp::sender) fn finds_loss(&mut self) -> bool {
         let is_open = self.is_open();
-        let Some(rack) = self.rack_mut().filter(|_| is_open) else { return false };
-        let losses = rack.find_losses(false);
-        if rack.repairs_a_timeout() { losses.repeated } else { rack.segments().lost() > 0 }
+        self.rack_mut().is_some_and(|rack| is_open && rack.finds_reason_to_recover())
     }
 
     /// When something is to be done without an ACK; [`Time::MAX`]: never.
@@ -75,9 +75,9 @@ impl Recovery {
         let is_open = self.is_open();
         let Some(rack) = self.rack_mut() else { return };
         let count = rack.segments().count();
-        // §7.3: without a round trip that was measured no probe would leave, whenever it were due.
-        let is_known = timer.srtt() > Duration::ZERO;
-        if !is_open || rack.repairs_a_timeout() || rack.waits_for_order() || count == 0 || !is_known {
+        // §7.3: while one is on its way, or before a round trip was measured, none would leave.
+        let may_leave = !rack.probe.is_on_its_way() && timer.srtt() > Duration::ZERO;
+        if !is_open || rack.repairs_a_timeout() || rack.waits_for_order() || count == 0 || !may_leave {
             return rack.probe.cancel();
         }
         let wait = rack.probe.wait(timer.srtt(), count == 1);
