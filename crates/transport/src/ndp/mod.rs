@@ -13,7 +13,6 @@
 mod arrived;
 mod config;
 mod header;
-mod object;
 mod pulls;
 mod receiver;
 mod sender;
@@ -24,7 +23,8 @@ mod window;
 mod tests;
 
 pub use config::NdpConfig;
-pub use header::{ENDLESS, Header, Stamp};
+pub use crate::object::ENDLESS;
+pub use header::{Header, Stamp};
 pub use receiver::Receiver;
 pub use sender::Sender;
 

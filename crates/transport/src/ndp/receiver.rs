@@ -3,7 +3,7 @@
 use super::NdpConfig;
 use super::arrived::Arrived;
 use super::header::Header;
-use super::object::Object;
+use crate::object::Object;
 use super::timer::NEVER;
 use crate::demotion::{Demotion, PriorityBy};
 use crate::outbox::Outbox;

@@ -1,8 +1,8 @@
 //! The end that has the object: pushes a window, then sends what it is asked for, lost packets first.
 
 use super::NdpConfig;
-use super::header::{ENDLESS, Header, Stamp};
-use super::object::Object;
+use super::header::{Header, Stamp};
+use crate::object::{ENDLESS, Object};
 use super::timer::NEVER;
 use super::window::Window;
 use crate::demotion::Demotion;
