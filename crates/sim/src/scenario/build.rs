@@ -97,7 +97,8 @@ impl Plan {
 
 /// The sizes of the objects that a transport will carry; `u64::MAX` of those without end.
 fn sizes<'a>(scenario: &'a Scenario, sessions: &'a [Session], name: TransportName) -> impl Iterator<Item = u64> + 'a {
-    let carried = move |session: &&Session| scenario.transport_of(&scenario.workload[usize::from(session.group)]) == name;
+    let carried =
+        move |session: &&Session| scenario.transport_of(&scenario.workload[usize::from(session.group)]) == name;
     let size = |session: &Session| (session.size.map_or(u64::MAX, |size| size.0), session.sinks.len());
     sessions.iter().filter(carried).map(size).flat_map(|(size, receivers)| std::iter::repeat_n(size, receivers))
 }

@@ -55,12 +55,10 @@ mod tests {
         let mut arrived = Arrived::default();
         assert!([0, 1, 4, 5, 8].into_iter().all(|seq| arrived.insert(seq)));
         assert!(!arrived.insert(1) && !arrived.insert(4));
-        assert_eq!([arrived.gap(0, 12), arrived.gap(4, 12), arrived.gap(8, 12), arrived.gap(8, 9)], [
-            Some((2, 4)),
-            Some((6, 8)),
-            Some((9, 12)),
-            None
-        ]);
+        assert_eq!(
+            [arrived.gap(0, 12), arrived.gap(4, 12), arrived.gap(8, 12), arrived.gap(8, 9)],
+            [Some((2, 4)), Some((6, 8)), Some((9, 12)), None]
+        );
         assert_eq!(arrived.gap(0, 3), Some((2, 3)));
     }
 

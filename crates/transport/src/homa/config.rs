@@ -104,7 +104,8 @@ impl HomaConfig {
             given => given.unwrap_or(1),
         };
         let cutoffs = equal_cutoffs(levels, &sizes, blind);
-        (self.unscheduled_priorities, self.unscheduled_cutoffs) = (Some(levels), Some(cutoffs.into_iter().map(Bytes).collect()));
+        (self.unscheduled_priorities, self.unscheduled_cutoffs) =
+            (Some(levels), Some(cutoffs.into_iter().map(Bytes).collect()));
     }
 
     /// The priorities of its packets. Where nothing is known of sizes, all unscheduled bytes have the highest.
@@ -130,7 +131,10 @@ impl HomaConfig {
             return fail("header", "must be at least 1 B".into());
         }
         if packet <= header || packet.0 > LARGEST_PACKET {
-            return fail("packet", format!("{packet} is not above the header's {header} and at most {LARGEST_PACKET}B"));
+            return fail(
+                "packet",
+                format!("{packet} is not above the header's {header} and at most {LARGEST_PACKET}B"),
+            );
         }
         let most = Bytes(1_000_000_000);
         for (field, bytes) in [("rtt_bytes", Some(self.rtt_bytes)), ("unscheduled_bytes", self.unscheduled_bytes)] {
@@ -161,16 +165,25 @@ impl HomaConfig {
         }
         let most = all.saturating_sub(1).max(1);
         if let Some(own) = self.unscheduled_priorities.filter(|own| !(1..=most).contains(own)) {
-            return fail("unscheduled_priorities", format!("{own} of {all} is not 1 to {most}: scheduled bytes need one, too"));
+            return fail(
+                "unscheduled_priorities",
+                format!("{own} of {all} is not 1 to {most}: scheduled bytes need one, too"),
+            );
         }
         let Some(cutoffs) = &self.unscheduled_cutoffs else { return Ok(()) };
         let levels = self.unscheduled_priorities.unwrap_or(most);
         if cutoffs.len() >= usize::from(levels) {
             let given = cutoffs.len();
-            return fail("unscheduled_cutoffs", format!("{given} cutoffs make {} priorities of at most {levels}", given + 1));
+            return fail(
+                "unscheduled_cutoffs",
+                format!("{given} cutoffs make {} priorities of at most {levels}", given + 1),
+            );
         }
         if let Some([low, high]) = cutoffs.windows(2).find(|pair| pair[0] >= pair[1]) {
-            return fail("unscheduled_cutoffs", format!("{high} does not exceed {low} before it; expected each to exceed the one before"));
+            return fail(
+                "unscheduled_cutoffs",
+                format!("{high} does not exceed {low} before it; expected each to exceed the one before"),
+            );
         }
         Ok(())
     }
@@ -218,9 +231,13 @@ mod tests {
         let (levels, cutoffs) = (config.unscheduled_priorities.unwrap(), config.unscheduled_cutoffs.clone().unwrap());
         // 10 094 B of 35 kB on average: 0.27 of the bytes.
         assert_eq!((levels, cutoffs.len(), config.granted_at_once()), (2, 1, 6));
-        let mut given = HomaConfig { unscheduled_cutoffs: Some(vec![Bytes(200), Bytes(5000)]), ..HomaConfig::default() };
+        let mut given =
+            HomaConfig { unscheduled_cutoffs: Some(vec![Bytes(200), Bytes(5000)]), ..HomaConfig::default() };
         given.for_sizes(&mut [1, 1 << 30].into_iter());
-        assert_eq!((given.unscheduled_cutoffs.clone(), given.granted_at_once()), (Some(vec![Bytes(200), Bytes(5000)]), 5));
+        assert_eq!(
+            (given.unscheduled_cutoffs.clone(), given.granted_at_once()),
+            (Some(vec![Bytes(200), Bytes(5000)]), 5)
+        );
         let mut split = HomaConfig { unscheduled_priorities: Some(6), ..HomaConfig::default() };
         split.for_sizes(&mut (1..1000).map(|n| n * n));
         assert_eq!((split.unscheduled_cutoffs.as_ref().map(Vec::len), split.priorities().levels()), (Some(5), 2));

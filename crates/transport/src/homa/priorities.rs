@@ -48,7 +48,8 @@ impl Priorities {
 /// How many of `all` priorities, of which there are two at least, unscheduled bytes get: their share of all bytes, and one of each kind at least
 /// (§3.4).
 pub(super) fn share(all: u8, sizes: &[u64], unscheduled: u64) -> u8 {
-    let sum = |most: u64| sizes.iter().filter(|&&size| size < NEVER).map(|&size| u128::from(size.min(most))).sum::<u128>();
+    let sum =
+        |most: u64| sizes.iter().filter(|&&size| size < NEVER).map(|&size| u128::from(size.min(most))).sum::<u128>();
     let (part, whole) = (sum(unscheduled), sum(NEVER).max(1));
     let rounded = (2 * u128::from(all) * part + whole) / (2 * whole);
     rounded.clamp(1, u128::from(all) - 1) as u8
@@ -83,7 +84,10 @@ mod tests {
     #[test]
     fn unscheduled_priorities_follow_the_size_of_the_message() {
         let priorities = Priorities::new(8, 4, [100, 1000, 10_000]);
-        assert_eq!([1, 100, 101, 1000, 1001, 10_000, 10_001, NEVER].map(|size| priorities.unscheduled(size)), [0, 0, 1, 1, 2, 2, 3, 3]);
+        assert_eq!(
+            [1, 100, 101, 1000, 1001, 10_000, 10_001, NEVER].map(|size| priorities.unscheduled(size)),
+            [0, 0, 1, 1, 2, 2, 3, 3]
+        );
         assert_eq!(Priorities::new(8, 1, []).unscheduled(NEVER), 0);
     }
 
@@ -95,7 +99,11 @@ mod tests {
         assert_eq!([0, 1, 2, 3].map(|place| priorities.scheduled(standing(place, 4))), [4, 5, 6, 7]);
         assert_eq!([0, 1, 2, 3, 4, 5].map(|place| priorities.scheduled(standing(place, 6))), [4, 5, 6, 7, 7, 7]);
         let one = Priorities::new(1, 1, []);
-        assert_eq!((one.unscheduled(5), one.scheduled(standing(2, 3)), one.levels()), (0, 0, 1), "one priority is for both");
+        assert_eq!(
+            (one.unscheduled(5), one.scheduled(standing(2, 3)), one.levels()),
+            (0, 0, 1),
+            "one priority is for both"
+        );
     }
 
     #[test]

@@ -22,8 +22,8 @@ mod window;
 #[cfg(test)]
 mod tests;
 
-pub use config::NdpConfig;
 pub use crate::object::ENDLESS;
+pub use config::NdpConfig;
 pub use header::{Header, Stamp};
 pub use receiver::Receiver;
 pub use sender::Sender;

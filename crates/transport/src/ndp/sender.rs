@@ -2,10 +2,10 @@
 
 use super::NdpConfig;
 use super::header::{Header, Stamp};
-use crate::object::{ENDLESS, Object};
 use super::timer::NEVER;
 use super::window::Window;
 use crate::demotion::Demotion;
+use crate::object::{ENDLESS, Object};
 use crate::units::{Duration, Time};
 use crate::{Arrival, Endpoint, Event, FailureReason, Stats, Transmit};
 use std::num::NonZeroU16;

@@ -19,7 +19,8 @@ fn all_gaps_are_asked_for_at_once() {
     let lost = |t: &Transmit<Header>| is_data(t, 1) || is_data(t, 4);
     let mut p = pair(20, move |n, _, t| if n < 10 && lost(t) { Fate::Drop } else { Fate::Deliver });
     finish(&mut p, 20 * PAYLOAD);
-    let gaps: Vec<_> = sent(&p, |header| matches!(header, Header::Resend { .. })).into_iter().map(|(_, header)| header).collect();
+    let gaps: Vec<_> =
+        sent(&p, |header| matches!(header, Header::Resend { .. })).into_iter().map(|(_, header)| header).collect();
     assert_eq!(gaps, [1, 4].map(|from| Header::Resend { from, to: from + 1, priority: 0 }));
     assert_eq!((stats(&p).0.retransmitted, stats(&p).1.timeouts), (2, 1));
 }

@@ -12,7 +12,10 @@ fn a_message_alone_goes_at_the_rate_of_the_link() {
         // A grant for each packet that arrives, until there is nothing left to grant.
         assert_eq!(grants(&p).len() as u64, packets.saturating_sub(WINDOW));
         let (s, r) = stats(&p);
-        assert_eq!((s.data_sent, s.retransmitted, s.timeouts, r.data_received, r.timeouts), (packets, 0, 0, packets, 0));
+        assert_eq!(
+            (s.data_sent, s.retransmitted, s.timeouts, r.data_received, r.timeouts),
+            (packets, 0, 0, packets, 0)
+        );
     }
     assert_eq!(finish(&mut pair_with(&HomaConfig::default(), Some(0), deliver), 0), CONTROL + DELAY);
 }
@@ -34,7 +37,8 @@ fn a_grant_is_a_window_ahead_of_what_has_arrived() {
     // Alone, a message has the lowest of the eight priorities.
     let after = |n: u64| (Time::ZERO + PACKET * n + DELAY, Header::Grant { below: WINDOW + n, priority: 7 });
     assert_eq!(grants(&p), (1..=13).map(after).collect::<Vec<_>>());
-    let priorities: Vec<u8> = p.log.iter().filter(|(_, from, ..)| *from == SENDER).map(|(.., t, _)| t.priority).collect();
+    let priorities: Vec<u8> =
+        p.log.iter().filter(|(_, from, ..)| *from == SENDER).map(|(.., t, _)| t.priority).collect();
     assert_eq!(priorities, [[0; 7].as_slice(), &[7; 13]].concat());
 }
 
