@@ -166,7 +166,7 @@ protocols! {
     /// Homa.
     Homa(homa::HomaConfig): |c, s| {
         (homa::Connection::Sender(homa::Sender::new(c, s.flow.bytes)), homa::Connection::Receiver(homa::Receiver::new(c)))
-    }, for_sizes: Some(homa::HomaConfig::for_sizes);
+    }, waits: false, for_sizes: Some(homa::HomaConfig::for_sizes);
     /// UDP.
     Udp(udp::UdpConfig): |c, s| {
         (udp::Connection::Sender(udp::Sender::new(c, s.flow.bytes)), udp::Connection::Receiver(udp::Receiver::new(c)))

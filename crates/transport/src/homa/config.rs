@@ -48,8 +48,8 @@ pub struct HomaConfig {
     /// Silence after which a receiver asks again for what it has granted; after twice as much, a sender that has sent all that it may asks whether it has
     /// arrived. Above zero. Default 5 ms (HomaModule, `resend_ticks`; the paper has "a few milliseconds", §3.7).
     pub resend_timeout: Duration,
-    /// Such timeouts in a row, with nothing from the other end in between, after which an end gives up. At least 1. Default 20: HomaModule gives a
-    /// peer up after 100 ms (`timeout_ticks`).
+    /// Such timeouts in a row, with nothing from the other end in between, after which an end gives up. At least 1. Default 1000, so that congestion alone
+    /// ends no message; HomaModule gives a peer up after 100 ms (`timeout_ticks`), which are 20.
     pub retries: u32,
     /// How long a receiver that has everything still answers, counted from the last arrival. Above zero, and longer than a sender is silent. Default
     /// 500 ms.
@@ -68,7 +68,7 @@ impl Default for HomaConfig {
             unscheduled_cutoffs: None,
             overcommitment: None,
             resend_timeout: Duration::from_ms(5),
-            retries: 20,
+            retries: 1000,
             linger: Duration::from_ms(500),
         }
     }

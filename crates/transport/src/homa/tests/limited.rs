@@ -29,7 +29,7 @@ fn a_steady_application_is_kept_up_with() {
 
 #[test]
 fn a_receiver_that_asks_for_what_there_is_not_is_told_that_its_sender_is_busy() {
-    // Nothing for 32 ms: more timeouts than a dead peer is forgiven would take 20 of 5 ms, but each RESEND is answered.
+    // Nothing for 32 ms, and each RESEND is answered.
     let p = provided(10 * PAYLOAD, vec![(at(0), 2 * PAYLOAD), (at(32_000), 10 * PAYLOAD)]);
     assert_eq!(p.completed_at(RECEIVER), Some(at(32_000) + PACKET * 8 + DELAY));
     let busy = p.log.iter().filter(|(.., t, _)| t.header == Header::Busy).count();

@@ -110,6 +110,19 @@ fn a_message_that_is_granted_to_its_end_leaves_its_place_to_others() {
 }
 
 #[test]
+fn a_message_whose_sender_is_busy_leaves_its_place_until_more_of_it_arrives() {
+    let mut receiver = receiver(&HomaConfig::default(), 50, 3);
+    assert!(receiver.poll_claim().is_some());
+    receiver.set_standing(Time::ZERO, Some(Standing { place: 0, of: 1 }));
+    assert!(grant(&mut receiver).is_some());
+    let busy = Arrival { header: Header::Busy, from: 0, trimmed: false, ce: false, returned: false };
+    receiver.handle_packet(Time::ZERO, &busy);
+    assert!(receiver.poll_claim().is_some_and(|change| change.remaining.is_none()));
+    arrive(&mut receiver, 50, 3);
+    assert!(receiver.poll_claim().is_some_and(|change| change.remaining == Some(46 * PAYLOAD)));
+}
+
+#[test]
 fn a_sender_waits_for_its_turn_and_for_the_queue_that_it_finds() {
     let at = |us| Time::ZERO + Duration::from_us(us);
     let mut sender = Sender::new(&HomaConfig::default(), Some(3 * PAYLOAD));
