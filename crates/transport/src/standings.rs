@@ -180,13 +180,11 @@ mod tests {
                     continue;
                 }
                 board.update(who, who / 2, ClaimChange { was, remaining, places });
-                match remaining {
-                    Some(remaining) => claims.insert(who, remaining),
-                    None => {
-                        known.remove(&who);
-                        claims.remove(&who)
-                    }
-                };
+                claims.remove(&who);
+                claims.extend(remaining.map(|remaining| (who, remaining)));
+                if remaining.is_none() {
+                    known.remove(&who);
+                }
                 while let Some((end, standing)) = board.next_change() {
                     match standing {
                         Some(standing) => known.insert(end, standing),

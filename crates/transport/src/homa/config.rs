@@ -20,10 +20,10 @@ const MOST_GRANTED: u8 = 64;
 pub struct HomaConfig {
     /// A full data packet on the wire, all headers included. More than `header`, at most 65535 B. Default 1500 B.
     pub packet: Bytes,
-    /// Headers of a data packet, and all of a GRANT, RESEND, BUSY or acknowledgement. At least 1 B. Default 58 B: HomaSimulation's full packets
+    /// Headers of a data packet, and all of a GRANT, RESEND, BUSY or acknowledgement. At least 1 B. Default 58 B: `HomaSimulation`'s full packets
     /// carry 1442 B of 1500 B.
     pub header: Bytes,
-    /// RTTbytes: bytes of a message that are granted and have not arrived, rounded up to full packets. Above 0, at most 1 GB. Default 9.7 KB,
+    /// `RTTbytes`: bytes of a message that are granted and have not arrived, rounded up to full packets. Above 0, at most 1 GB. Default 9.7 KB,
     /// what 10 Gbps carry in a round trip of 7.75 us (§5.2).
     pub rtt_bytes: Bytes,
     /// Bytes that a message begins with unasked, rounded up to full packets. Above 0, at most 1 GB. Default: those of `rtt_bytes` (§3.2). The paper's
@@ -46,10 +46,10 @@ pub struct HomaConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overcommitment: Option<u8>,
     /// Silence after which a receiver asks again for what it has granted; after twice as much, a sender that has sent all that it may asks whether it has
-    /// arrived. Above zero. Default 5 ms (HomaModule, `resend_ticks`; the paper has "a few milliseconds", §3.7).
+    /// arrived. Above zero. Default 5 ms (`HomaModule`, `resend_ticks`; the paper has "a few milliseconds", §3.7).
     pub resend_timeout: Duration,
     /// Such timeouts in a row, with nothing from the other end in between, after which an end gives up. At least 1. Default 1000, so that congestion alone
-    /// ends no message; HomaModule gives a peer up after 100 ms (`timeout_ticks`), which are 20.
+    /// ends no message; `HomaModule` gives a peer up after 100 ms (`timeout_ticks`), which are 20.
     pub retries: u32,
     /// How long a receiver that has everything still answers, counted from the last arrival. Above zero, and longer than a sender is silent. Default
     /// 500 ms.

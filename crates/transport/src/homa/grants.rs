@@ -1,4 +1,4 @@
-//! What a receiver grants of a message: RTTbytes more than has arrived, while it stands among the first (Homa §3.3, §3.5).
+//! What a receiver grants of a message: `RTTbytes` more than has arrived, while it stands among the first (Homa §3.3, §3.5).
 
 use super::HomaConfig;
 use super::priorities::Priorities;

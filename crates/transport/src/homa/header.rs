@@ -28,13 +28,13 @@ pub enum Header {
     },
     /// Nothing is lost: this end has others to serve first (BUSY).
     Busy,
-    /// All that may be sent has been sent, and nothing is heard: has it arrived? (NEED_ACK of HomaModule; the paper's client sends a RESEND for
+    /// All that may be sent has been sent, and nothing is heard: has it arrived? (`NEED_ACK` of `HomaModule`; the paper's client sends a RESEND for
     /// the response.)
     NeedAck {
         /// Bytes of the whole message, of which nothing may have arrived.
         message: u64,
     },
-    /// The whole message has arrived (ACK of HomaModule; in the paper the response says so).
+    /// The whole message has arrived (ACK of `HomaModule`; in the paper the response says so).
     Ack,
 }
 

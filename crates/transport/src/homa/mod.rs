@@ -1,6 +1,6 @@
 //! Homa: receiver-driven transport over switches with strict priorities (Montazeri et al., SIGCOMM 2018).
 //!
-//! A sender sends the first RTTbytes of a message unasked, and the rest as its receiver grants it. A receiver grants to the messages with the least
+//! A sender sends the first `RTTbytes` of a message unasked, and the rest as its receiver grants it. A receiver grants to the messages with the least
 //! left, several at once so that its link is not idle while one of their senders serves another receiver, and says with each grant which priority
 //! the granted packets have; those of unscheduled packets follow from the message's size. A host sends, of all its messages, that with the least left.
 //!
@@ -35,7 +35,7 @@ pub use sender::Sender;
 use crate::standings::{ClaimChange, Standing};
 use crate::{Arrival, Endpoint, Event, Stats, Time, Transmit};
 
-/// What is sent again has the highest priority (HomaModule, `homa_request_retrans`).
+/// What is sent again has the highest priority (`HomaModule`, `homa_request_retrans`).
 const PRIORITY_OF_RESENT: u8 = 0;
 
 /// Either end of a message.

@@ -135,7 +135,9 @@ mod tests {
         assert_eq!(cutoffs.len(), 4);
         let priorities = Priorities::new(8, 5, cutoffs);
         let mut bytes = [0; 5];
-        sizes.iter().for_each(|&size| bytes[usize::from(priorities.unscheduled(size))] += size.min(100_000));
+        for &size in &sizes {
+            bytes[usize::from(priorities.unscheduled(size))] += size.min(100_000);
+        }
         let total: u64 = bytes.iter().sum();
         assert!(bytes.iter().all(|&part| part.abs_diff(total / 5) * 1000 < total), "{bytes:?}");
     }

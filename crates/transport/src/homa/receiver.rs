@@ -211,7 +211,7 @@ impl Endpoint for Receiver {
     }
 
     /// A message wants grants as long as it is not granted to its end. It ranks by what has not arrived: by what is not granted, a long message that
-    /// has just been granted would go before a short one (a priority inversion, as HomaModule notes). Whose sender is busy leaves its place to others,
+    /// has just been granted would go before a short one (a priority inversion, as `HomaModule` notes). Whose sender is busy leaves its place to others,
     /// so that messages that wait for each other's places, as in chains of relays, do not wait for good.
     fn poll_claim(&mut self) -> Option<ClaimChange> {
         let (count, packets) = (self.arrived.count(), self.message.packets());

@@ -110,18 +110,15 @@ impl Sender {
 
     /// The next packet, which leaves now.
     fn send(&mut self, now: Time) -> Transmit<Header> {
-        let (seq, priority) = match self.again.as_slice().first() {
-            Some(first) => {
-                let seq = first.start;
-                self.again.remove_below(seq + 1);
-                self.stats.retransmitted += 1;
-                (seq, self.again_priority)
-            }
-            None => {
-                self.next += 1;
-                let seq = self.next - 1;
-                (seq, if seq < self.unscheduled { self.unscheduled_priority } else { self.granted_priority })
-            }
+        let (seq, priority) = if let Some(first) = self.again.as_slice().first() {
+            let seq = first.start;
+            self.again.remove_below(seq + 1);
+            self.stats.retransmitted += 1;
+            (seq, self.again_priority)
+        } else {
+            let seq = self.next;
+            self.next += 1;
+            (seq, if seq < self.unscheduled { self.unscheduled_priority } else { self.granted_priority })
         };
         self.stats.data_sent += 1;
         self.silence.begins(now);
