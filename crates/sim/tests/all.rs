@@ -18,6 +18,7 @@ mod direct_links;
 mod ecn_adaptation;
 mod endings;
 mod fallbacks;
+mod homa;
 mod hosts_preset;
 mod hull;
 mod ideal;

@@ -20,6 +20,7 @@ use anabranch_sim::network::{Change, Network, Sampling, Scheduling, SessionGroup
 use anabranch_sim::random;
 use anabranch_sim::workload::supply::{Series, Spread};
 use anabranch_sim::workload::{Mode, Session, Supply};
+use anabranch_transport::homa::HomaConfig;
 use anabranch_transport::multipath::{FrontBackConfig, MptcpConfig, SubflowControl, Subflows};
 use anabranch_transport::scdp::{Repair, ScdpConfig, Straggler, StragglerPolicy};
 use anabranch_transport::tcp::{Algorithm, TcpConfig};
@@ -157,6 +158,10 @@ fn runs() -> Vec<(&'static str, Setup)> {
     let front_back = setup(fat_tree(), drop_tail(10), Protocol::Multipath(front_back), PerFlow, strided(16, 6));
     let mptcp = MptcpConfig { congestion: SubflowControl::Olia, ..MptcpConfig::default() }.over(&tcp);
     let mptcp = setup(fat_tree(), drop_tail(10), Protocol::Multipath(mptcp), PerFlow, groups());
+    let cutoffs = Some(vec![Bytes(5000), Bytes(50_000)]);
+    let homa = HomaConfig { unscheduled_cutoffs: cutoffs, resend_timeout: us(500), ..HomaConfig::default() };
+    let several = strided(16, 6).into_iter().chain(strided(16, 7)).chain((1..16).map(|h| unicast(h, 0, 30_000)));
+    let homa = setup(fat_tree(), priority(24), Protocol::Homa(homa), PerPacket, several.collect());
     let (core, slow) = (Target::Switch(32), Target::Link(0));
     vec![
         ("newreno-incast", newreno),
@@ -192,6 +197,10 @@ fn runs() -> Vec<(&'static str, Setup)> {
         ("udp-volumes-beside-newreno", volumes()),
         ("front-back-all-paths", front_back),
         ("mptcp-olia-failure", Setup { changes: vec![(at(100), Change::Cut(core))], ..mptcp }),
+        (
+            "homa-several-failure",
+            Setup { changes: vec![(at(300), Change::Cut(core)), (at(900), Change::Restore(core))], ..homa },
+        ),
     ]
 }
 

@@ -25,6 +25,7 @@ use anabranch_sim::network::Fallback;
 use anabranch_sim::network::{Change, Ending, Network, Sampling, Scheduling, SessionGroup, Setup, Stop, Target};
 use anabranch_sim::random;
 use anabranch_sim::workload::{Barrier, Connections, Mode, Session};
+use anabranch_transport::homa::HomaConfig;
 use anabranch_transport::multipath::{
     FrontBackConfig, MptcpConfig, MptcpScheduler, Scheduler, SubflowControl, Subflows,
 };
@@ -374,8 +375,22 @@ fn protocols() -> impl Strategy<Value = Protocol> {
             })
         },
     );
+    let levels = prop_oneof![Just(vec![]), Just(vec![Bytes(2000), Bytes(20_000)])];
+    let homa = (1..40_u64, prop::option::of(1..20_000_u64), levels, 4..9_u8, prop::option::of(1..5_u8)).prop_map(
+        |(window, unscheduled, cutoffs, priorities, overcommitment)| {
+            Protocol::Homa(HomaConfig {
+                rtt_bytes: Bytes(1442 * window),
+                unscheduled_bytes: unscheduled.map(Bytes),
+                priorities,
+                unscheduled_cutoffs: Some(cutoffs),
+                overcommitment,
+                retries: 1000,
+                ..HomaConfig::default()
+            })
+        },
+    );
     // Boxed: all strategies together would not fit on a test thread's stack.
-    prop_oneof![3 => tcp, 2 => ndp, 2 => scdp, 2 => multipath].boxed()
+    prop_oneof![3 => tcp, 2 => ndp, 2 => scdp, 2 => multipath, 2 => homa].boxed()
 }
 
 fn sizes() -> impl Strategy<Value = Bytes> {

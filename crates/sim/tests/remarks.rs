@@ -43,6 +43,7 @@ fn windows_that_do_not_fill_the_longest_path_are_told() {
         ("cubic", "cubic: a receive window of 65535B fills 63 %"),
         ("mptcp", "mptcp: a receive window of 65535B fills 65 %"),
         ("front-back", "front-back: a receive window of 65535B fills 63 %"),
+        ("homa", "homa: RTTbytes of 9700B fills 9.5 %"),
         ("pfabric", "pfabric: an initial window of 12 packets fills 17 %"),
         ("ndp+", "ndp+: a window of 12 packets fills 17 %"),
         ("polyraptor", "polyraptor: a window of 12 packets fills 17 %"),

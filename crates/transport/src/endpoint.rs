@@ -1,5 +1,6 @@
 //! The one trait family that drivers and transports share.
 
+use crate::standings::{ClaimChange, Standing};
 use crate::units::Time;
 use std::fmt;
 use std::ops::AddAssign;
@@ -219,6 +220,19 @@ pub trait Endpoint {
     fn poll_pull(&mut self, _now: Time) -> Option<Transmit<Self::Header>> {
         None
     }
+
+    /// The change of its claim on a place among the ends of its host, where its scheme ranks them: see [`Standings`](crate::standings::Standings).
+    /// The driver asks after all else, and sets the standings that change.
+    fn poll_claim(&mut self) -> Option<ClaimChange> {
+        None
+    }
+    /// The bytes that remain by the claim that the driver was told last.
+    fn claim(&self) -> Option<u64> {
+        None
+    }
+    /// Its place among those that stand; `None`: it stands no more.
+    fn set_standing(&mut self, _now: Time, _standing: Option<Standing>) {}
+
     /// Counters so far.
     fn stats(&self) -> Stats;
     /// Connections that it opens between its two ends, from 1: each gets a path of its own. Asked once, before anything happens.

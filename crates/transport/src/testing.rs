@@ -3,6 +3,7 @@
 //! Deterministic: what happens to the n-th packet is a function of the channel's policy alone.
 
 use crate::pull::PullQueue;
+use crate::standings::{ClaimChange, Standing, Standings};
 use crate::{Arrival, Duration, Endpoint, Event, GROUP, Peer, Stats, Time, Transmit};
 use std::collections::VecDeque;
 
@@ -48,6 +49,8 @@ pub(crate) struct Pair<E: Endpoint> {
     /// A node's own link, if it is slower: of one byte, and until when it is busy.
     last_links: Vec<Option<(u64, Time)>>,
     pulls: Vec<PullQueue<()>>,
+    /// Each node is a host of its own: whoever has a claim stands.
+    standings: Vec<Standings<usize>>,
     wire: Vec<InFlight<E::Header>>,
     sent: u64,
     policy: Policy<E::Header>,
@@ -74,6 +77,7 @@ impl<E: Endpoint> Pair<E> {
             busy_until: vec![Time::ZERO; n],
             last_links: vec![None; n],
             pulls: vec![PullQueue::new(pull_interval); n],
+            standings: vec![Standings::default(); n],
             wire: Vec::new(),
             sent: 0,
             policy: Box::new(policy),
@@ -162,6 +166,13 @@ impl<E: Endpoint> Pair<E> {
                     self.pulls[node].refund(self.now);
                 }
                 progress = true;
+            }
+            if let Some(change) = self.nodes[node].poll_claim() {
+                self.standings[node].update(node, 0, change);
+                while let Some((_, standing)) = self.standings[node].next_change() {
+                    self.nodes[node].set_standing(self.now, standing);
+                    progress = true;
+                }
             }
             if !progress {
                 break;
@@ -266,6 +277,15 @@ impl<E: Endpoint> Endpoint for Slow<E> {
     }
     fn poll_pull(&mut self, now: Time) -> Option<Transmit<E::Header>> {
         self.end.poll_pull(now)
+    }
+    fn poll_claim(&mut self) -> Option<ClaimChange> {
+        self.end.poll_claim()
+    }
+    fn claim(&self) -> Option<u64> {
+        self.end.claim()
+    }
+    fn set_standing(&mut self, now: Time, standing: Option<Standing>) {
+        self.end.set_standing(now, standing);
     }
     fn stats(&self) -> Stats {
         self.end.stats()

@@ -47,11 +47,13 @@ HOUSE = "M-.9 0L0-.9L.9 0L.45 .8L-.45 .8Z"
 BAR = "M-.9-.3L.9-.3L.9 .3L-.9 .3Z"
 CHEVRONS = "M-.95 0L-.3-.8L-.3 .8ZM.95 0L.3-.8L.3 .8Z"
 LOZENGE = "M0-.95L.5 0L0 .95L-.5 0Z"
+CUP = "M-.85-.85L-.4-.85L-.4 .4L.4 .4L.4-.85L.85-.85L.85 .85L-.85 .85Z"
 """Shapes that Vega does not name: paths within a square of side 2."""
 
 TRANSPORTS: dict[str, Style] = {
     "scdp": Style("SCDP", "#1f77c4", (), "circle"),
     "ndp": Style("NDP", "#d2601a", (8, 3), "square"),
+    "homa": Style("Homa", "#d13a74", (6, 2, 6, 6), CUP),
     "dctcp": Style("DCTCP", "#0c8f68", (2, 2), "triangle-up"),
     "tcp": Style("TCP", "#a04fb5", (10, 3, 2, 3), "diamond"),
     "newreno": Style("TCP NewReno", "#a04fb5", (10, 3, 2, 3), "diamond"),

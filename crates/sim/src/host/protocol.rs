@@ -6,7 +6,7 @@
 use super::scdp::ScdpSettings;
 use super::stack::Stack;
 use crate::fabric::ideal::Packets;
-use anabranch_transport::{Bytes, Time, multipath, ndp, tcp, udp};
+use anabranch_transport::{Bytes, Time, homa, multipath, ndp, tcp, udp};
 
 /// What the ends of a unicast session are made for.
 struct Unicast {
@@ -35,7 +35,12 @@ struct Capabilities<C> {
     divides: bool,
     /// Whether its senders want the headers back that a full header queue would drop (NDP §3.2.4).
     returned_headers: fn(&C) -> bool,
+    /// Decides what follows the sizes of the objects that it will carry.
+    for_sizes: Option<ForSizes<C>>,
 }
+
+/// From the sizes of all objects, `u64::MAX` of those without end.
+type ForSizes<C> = fn(&mut C, &mut dyn Iterator<Item = u64>);
 
 impl<C> Capabilities<C> {
     /// Of a reliable protocol with unicast sessions only.
@@ -46,6 +51,7 @@ impl<C> Capabilities<C> {
         retransmits: true,
         divides: false,
         returned_headers: |_| false,
+        for_sizes: None,
     };
 }
 
@@ -121,6 +127,17 @@ macro_rules! protocols {
             pub fn returned_headers(&self) -> bool {
                 match &self.protocol { $(Protocol::$name(c) => (capabilities::$name().returned_headers)(c),)+ }
             }
+
+            /// Decides what follows the sizes of the objects that it will carry: `sizes` are asked for only if something does.
+            #[must_use]
+            pub fn for_sizes<S: Iterator<Item = u64>>(mut self, sizes: impl FnOnce() -> S) -> Self {
+                match &mut self.protocol {
+                    $(Protocol::$name(c) => if let Some(decide) = capabilities::$name().for_sizes {
+                        decide(c, &mut sizes());
+                    })+
+                }
+                self
+            }
         }
 
         /// What each protocol says of itself.
@@ -146,6 +163,10 @@ protocols! {
     /// SCDP, or Polyraptor.
     Scdp(ScdpSettings): |c, s| c.unicast(s.flow.bytes, s.seed),
         one_to_many: Some(ScdpSettings::one_to_many), many_to_one: Some(ScdpSettings::many_to_one), waits: false;
+    /// Homa.
+    Homa(homa::HomaConfig): |c, s| {
+        (homa::Connection::Sender(homa::Sender::new(c, s.flow.bytes)), homa::Connection::Receiver(homa::Receiver::new(c)))
+    }, waits: false, for_sizes: Some(homa::HomaConfig::for_sizes);
     /// UDP.
     Udp(udp::UdpConfig): |c, s| {
         (udp::Connection::Sender(udp::Sender::new(c, s.flow.bytes)), udp::Connection::Receiver(udp::Receiver::new(c)))

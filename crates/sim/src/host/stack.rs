@@ -5,7 +5,7 @@
 
 use super::Place;
 use crate::engine::prefetch::prefetch;
-use anabranch_transport::{Arrival, Endpoint, Stats, Time, multipath, ndp, scdp, tcp, udp};
+use anabranch_transport::{Arrival, Endpoint, Stats, Time, homa, multipath, ndp, scdp, tcp, udp};
 
 macro_rules! protocols {
     ($($(#[doc = $doc:literal])* $name:ident($endpoint:ty, $header:ty) $(by $($part:path),+)?;)+) => {
@@ -77,6 +77,10 @@ macro_rules! protocols {
             pub fn stats(&self) -> Stats {
                 match self { $(Self::$name(hosted) => hosted.endpoint.stats(),)+ }
             }
+            /// See [`Endpoint::claim`].
+            pub fn claim(&self) -> Option<u64> {
+                match self { $(Self::$name(hosted) => hosted.endpoint.claim(),)+ }
+            }
             /// See [`Endpoint::subflows`].
             pub fn subflows(&self) -> u8 {
                 match self { $(Self::$name(hosted) => hosted.endpoint.subflows(),)+ }
@@ -105,6 +109,8 @@ protocols! {
     Ndp(ndp::Connection, ndp::Header) by ndp::Connection::Sender, ndp::Connection::Receiver;
     /// SCDP.
     Scdp(scdp::Connection, scdp::Header) by scdp::Connection::Sender, scdp::Connection::Receiver;
+    /// Homa.
+    Homa(homa::Connection, homa::Header) by homa::Connection::Sender, homa::Connection::Receiver;
     /// UDP.
     Udp(udp::Connection, udp::Header);
     /// Several TCP connections for one transfer: Front-Back, MPTCP.

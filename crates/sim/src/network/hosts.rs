@@ -14,6 +14,7 @@ use crate::random::{self, Stream};
 use anabranch_transport::{Peer, Time};
 use attending::{Act, Arrive, Rarely, Turn};
 use interfaces::Interfaces;
+use ranking::Ranking;
 use std::ops::Range;
 
 mod application;
@@ -23,6 +24,7 @@ mod events;
 mod interfaces;
 mod part;
 mod paths;
+mod ranking;
 
 /// Hosts, their interfaces, and the endpoints that run on them.
 pub(super) struct Hosts {
@@ -34,6 +36,7 @@ pub(super) struct Hosts {
     /// How many of them are open.
     open_endpoints: usize,
     pulls_by_priority: bool,
+    ranking: Ranking,
     pub(super) barriers: Barriers,
     /// In a part of a run: the hosts that belong to it.
     part: Option<part::Ownership>,
@@ -62,7 +65,17 @@ impl Hosts {
         let random = (0..setup.graph.hosts).map(stream).collect();
         let barriers = Barriers::new(&setup.sessions, &setup.groups);
         let pulls_by_priority = setup.pulls_by_priority;
-        Self { random, interfaces, endpoints: Vec::new(), open_endpoints: 0, pulls_by_priority, barriers, part: None }
+        let ranking = Ranking::new(setup.graph.hosts);
+        Self {
+            random,
+            interfaces,
+            endpoints: Vec::new(),
+            open_endpoints: 0,
+            pulls_by_priority,
+            ranking,
+            barriers,
+            part: None,
+        }
     }
 
     /// The number of the endpoint that will be added next.
@@ -215,6 +228,9 @@ impl Hosts {
         let Some(hosted) = self.endpoints[id as usize].take() else { return };
         let Place { interface, feeds, session, .. } = *hosted.place();
         let delivered = self.attend(engine, fabric, ledger, id, hosted, act);
+        if self.ranking.has_changed() {
+            self.tell_standings(engine, fabric, ledger);
+        }
         match feeds.zip(delivered) {
             None => {}
             Some((Feed::Relay(relay), bytes)) => self.feed(engine, fabric, ledger, relay, bytes),
@@ -242,6 +258,9 @@ impl Hosts {
             place.pulling = false;
             let at = place.interface;
             self.attend(engine, fabric, ledger, id, hosted, Turn { interface });
+            if self.ranking.has_changed() {
+                self.tell_standings(engine, fabric, ledger);
+            }
             if at != interface {
                 // Its last packet arrived through another interface, and it queues there now.
                 self.wake_pacer(engine, at);

@@ -88,9 +88,19 @@ impl Plan {
                 Some(paths.map_err(|e| Box::new(self.fault_error(run, &super::fabric::fault(&e).under("fabric"))))?)
             }
         };
-        let carrier = |name| scenario.carrier(name, paths.as_ref());
-        Ok(Network::new(setup(scenario, &carrier, graph, sessions, run.seed, changes)))
+        let carrier = |name| scenario.carrier(name, paths.as_ref()).for_sizes(|| sizes(scenario, &sessions, name));
+        let transports: BTreeMap<TransportName, Transport> =
+            classes(scenario).into_iter().map(|name| (name, carrier(name))).collect();
+        Ok(Network::new(setup(scenario, &transports, graph, sessions, run.seed, changes)))
     }
+}
+
+/// The sizes of the objects that a transport will carry; `u64::MAX` of those without end.
+fn sizes<'a>(scenario: &'a Scenario, sessions: &'a [Session], name: TransportName) -> impl Iterator<Item = u64> + 'a {
+    let carried =
+        move |session: &&Session| scenario.transport_of(&scenario.workload[usize::from(session.group)]) == name;
+    let size = |session: &Session| (session.size.map_or(u64::MAX, |size| size.0), session.sinks.len());
+    sessions.iter().filter(carried).map(size).flat_map(|(size, receivers)| std::iter::repeat_n(size, receivers))
 }
 
 /// Sessions that follow volumes are told by bytes on the wire: makes them objects of their transports. Refuses what a
@@ -129,7 +139,7 @@ fn cut_to_packets(mut sessions: Vec<Session>, scenario: &Scenario) -> Result<Vec
 
 fn setup(
     scenario: &Scenario,
-    carrier: &dyn Fn(TransportName) -> Transport,
+    transports: &BTreeMap<TransportName, Transport>,
     graph: Arc<Graph>,
     sessions: Vec<Session>,
     seed: u64,
@@ -145,7 +155,7 @@ fn setup(
             let background = workload.is_background();
             SessionGroup {
                 name: workload.name(index),
-                transport: carrier(name),
+                transport: transports[&name].clone(),
                 routing: scenario.routing.resolve(name),
                 class: classes.iter().position(|&c| c == name).unwrap_or(0) as u8,
                 background,

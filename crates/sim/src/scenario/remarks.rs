@@ -53,6 +53,10 @@ impl Scenario {
                     remarks.extend(window.packets("ndp.initial_window", "a window", config.initial_window, 1));
                     remarks.extend(late(&transport, path, "ndp.rto_initial", config.rto_initial));
                 }
+                Protocol::Homa(config) => {
+                    remarks.extend(window.payload("homa.rtt_bytes", "RTTbytes", config.rtt_bytes));
+                    remarks.extend(late(&transport, path, "homa.resend_timeout", config.resend_timeout));
+                }
                 Protocol::Scdp(config) => {
                     remarks.extend(self.windows_of_scdp(name, config, &window));
                     if name.decoding(&self.transport).is_some() {
@@ -61,7 +65,7 @@ impl Scenario {
                     remarks.extend(late(&transport, path, "scdp.pull_timeout", config.pull_timeout));
                 }
                 Protocol::Tcp(config) => remarks.extend(windows_of_tcp(config, &window)),
-                Protocol::Multipath(config) => remarks.extend(window.receive(config.receive_window())),
+                Protocol::Multipath(config) => remarks.extend(receive_window(&window, config.receive_window())),
                 // UDP has no window, and a transport that is added need not have one.
                 _ => {}
             }
@@ -113,8 +117,12 @@ fn windows_of_tcp(config: &TcpConfig, window: &Window<'_>) -> Vec<Remark> {
     } else {
         remarks.extend(late(window.transport, window.path, "tcp.rto_initial", config.rto_initial));
     }
-    remarks.extend(window.receive(config.receive_window));
+    remarks.extend(receive_window(window, config.receive_window));
     remarks
+}
+
+fn receive_window(window: &Window<'_>, own: Bytes) -> Option<Remark> {
+    window.payload("tcp.receive_window", "a receive window", own)
 }
 
 /// What a transport may have on the longest path.
@@ -135,15 +143,15 @@ impl Window<'_> {
         self.remark(key, &own, all.saturating_mul(packet), all < needed, &each.to_string())
     }
 
-    /// A receive window, if it is too small.
-    fn receive(&self, own: Bytes) -> Option<Remark> {
+    /// A window of so many bytes of payload, if it is too small: `what` names it.
+    fn payload(&self, key: &str, what: &str, own: Bytes) -> Option<Remark> {
         let (full, header) = (self.transport.packet_bytes(), self.transport.header_bytes());
         let payload = full.saturating_sub(header).max(1);
         let needed = self.path.bdp().0.div_ceil(full.max(1)).saturating_mul(payload);
         let on_the_wire = u128::from(own.0) * u128::from(full) / u128::from(payload);
         let on_the_wire = u64::try_from(on_the_wire).unwrap_or(u64::MAX);
-        let text = format!("a receive window of {own}");
-        self.remark("tcp.receive_window", &text, on_the_wire, own.0 < needed, &Bytes(needed).to_string())
+        let text = format!("{what} of {own}");
+        self.remark(key, &text, on_the_wire, own.0 < needed, &Bytes(needed).to_string())
     }
 
     fn remark(&self, key: &str, own: &str, bytes: u64, short: bool, needed: &str) -> Option<Remark> {

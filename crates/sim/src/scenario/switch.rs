@@ -22,7 +22,7 @@ pub struct SwitchConfig {
     /// Queue discipline.
     pub queue: QueueKind,
     /// Buffer for data. `auto`: 8 packets with `trim` (NDP §3.1), 20 packets with `mlfq` and `mlfq-trim` (SCDP §V), 24 with `pfabric`, 100
-    /// packets with `drop-tail`, `ecn`, `red`, `linux-red` and `phantom`. Packets count whatever their size: with jumbograms these are six times as many
+    /// packets with `drop-tail`, `ecn`, `red`, `linux-red`, `phantom` and `priority`. Packets count whatever their size: with jumbograms these are six times as many
     /// bytes. The SCDP paper gives 20 packets to every protocol. With `fair` each transport's queue has a buffer of its own.
     pub buffer: BufferSize,
     /// Queue length from which packets are marked: by `ecn`, by `linux-red` (the average length), and by `mlfq` and `mlfq-trim` if given or with DCTCP or PIAS.

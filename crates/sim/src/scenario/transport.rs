@@ -10,6 +10,7 @@ use crate::host::decoder::DecodeModel;
 use crate::host::protocol::{Protocol, Transport};
 use crate::host::scdp::ScdpSettings;
 use crate::workload::Fault;
+use anabranch_transport::homa::HomaConfig;
 use anabranch_transport::multipath::{FrontBackConfig, MptcpConfig};
 use anabranch_transport::ndp::NdpConfig;
 use anabranch_transport::scdp::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig};
@@ -69,6 +70,8 @@ transports! {
     Scdp = "scdp": MlfqTrim, PerPacket, |c| Protocol::Scdp(c.scdp.settings()), decoding: |c| decoding::describe(&c.scdp.decoding);
     /// Receiver-driven over trimming switches.
     Ndp = "ndp": Trim, PerPacket, |c| Protocol::Ndp(c.ndp.clone());
+    /// Receiver-driven over strict priorities that receivers choose (SIGCOMM 2018).
+    Homa = "homa": Priority, PerPacket, |c| Protocol::Homa(c.homa.clone());
     /// TCP NewReno (RFC 6582).
     Newreno = "newreno": DropTail, PerFlow, |c| c.tcp(Algorithm::NewReno);
     /// TCP Reno (RFC 5681).
@@ -116,7 +119,7 @@ macro_rules! parameters {
             pub name: TransportName,
             /// Windows of all transports. `given`: those of each transport's own keys, which are the papers' and fill links of 1 Gbps.
             /// `bdp`: what fills the longest path of the fabric (its rate times its round trip), for the initial window of SCDP, NDP and
-            /// pFabric, and for the receive window of TCP, MPTCP and Front-Back; `2 bdp`: twice that, and so on, from 0.001 to 1000.
+            /// pFabric, for Homa's `rtt_bytes`, and for the receive window of TCP, MPTCP and Front-Back; `2 bdp`: twice that, and so on, from 0.001 to 1000.
             /// The senders of a many-to-one session have it together, and SCDP's `reorder_tolerance`, if it is as by default, becomes
             /// twice the window.
             #[serde(default)]
@@ -146,6 +149,8 @@ parameters! {
     scdp: ScdpKeys;
     /// Parameters of NDP and NDP+.
     ndp: NdpConfig;
+    /// Parameters of Homa.
+    homa: HomaConfig;
     /// Parameters of TCP with any congestion control, and of PIAS.
     tcp: TcpConfig;
     /// Parameters of pFabric; all others are those of `transport.tcp`.
@@ -203,6 +208,7 @@ impl TransportConfig {
             ("scdp.initial_window", both(self)[0] != both(&default)[0]),
             ("scdp.initial_window_many_to_one", both(self)[1] != both(&default)[1]),
             ("ndp.initial_window", self.ndp.initial_window != default.ndp.initial_window),
+            ("homa.rtt_bytes", self.homa.rtt_bytes != default.homa.rtt_bytes),
             ("pfabric.initial_window", self.pfabric.initial_window != default.pfabric.initial_window),
             ("tcp.receive_window", self.tcp.receive_window != default.tcp.receive_window),
         ];

@@ -15,6 +15,7 @@ const NDP_MAX: u64 = 16_384;
 const SCDP_MAX: u64 = 65_535;
 const PFABRIC_MAX: u64 = 1000;
 const TCP_MAX: u64 = 1 << 30;
+const HOMA_MAX: u64 = 1_000_000_000;
 
 /// The fabric of a scenario as its windows see it.
 #[derive(Clone, Debug)]
@@ -84,6 +85,7 @@ fn set_window(transport: &mut Transport, packets: u64, senders: u64) {
                 config.reorder_tolerance = tolerance.max(config.initial_window.saturating_mul(2));
             }
         }
+        Protocol::Homa(config) => config.rtt_bytes = Bytes(packets.saturating_mul(payload).min(HOMA_MAX)),
         Protocol::Tcp(config) => {
             config.receive_window = receive;
             if config.congestion == Algorithm::Pfabric {

@@ -116,6 +116,20 @@ pub(crate) fn mlfq_trim(packets: u32) -> impl Fn(u32) -> Queue + Send {
     move |_| Queue::Mlfq(mlfq::Mlfq::new(parameters))
 }
 
+/// Eight strict priorities; what does not fit is dropped.
+pub(crate) fn priority(packets: u32) -> impl Fn(u32) -> Queue + Send {
+    let parameters = mlfq::MlfqParameters {
+        priorities: 8,
+        buffer: Limit::Packets(packets),
+        trim: false,
+        header_buffer: Limit::NONE,
+        weight: 1,
+        victim: mlfq::Victim::Arriving,
+        mark: None,
+    };
+    move |_| Queue::Mlfq(mlfq::Mlfq::new(parameters))
+}
+
 pub(crate) fn setup(
     graph: Graph,
     queue: impl Fn(u32) -> Queue + Send + 'static,

@@ -53,6 +53,7 @@ const TIMEOUTS: &[(&str, &str)] = &[
     ("scdp.probe_timeout", "8ms"),
     ("ndp.rto", "1ms"),
     ("ndp.pull_timeout", "1ms"),
+    ("homa.resend_timeout", "1ms"),
     ("tcp.rto_min", "10ms"),
     ("pfabric.rto", "10ms"),
 ];

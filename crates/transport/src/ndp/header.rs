@@ -12,7 +12,7 @@ pub enum Header {
         seq: u64,
         /// The pull that it answers; 0 if nobody asked: the initial window, or a timeout.
         pull: u64,
-        /// Bytes of the whole object; [`ENDLESS`] if the sender knows no end.
+        /// Bytes of the whole object; [`ENDLESS`](super::ENDLESS) if the sender knows no end.
         object: u64,
         /// When it left the host, by the sender's clock.
         sent: Stamp,
@@ -72,9 +72,6 @@ impl Stamp {
         if stamps > u32::MAX / 2 { Duration::ZERO } else { Duration((stamps as u64) << Self::SHIFT) }
     }
 }
-
-/// The size of an object without end.
-pub const ENDLESS: u64 = u64::MAX;
 
 #[cfg(test)]
 mod tests {

@@ -13,7 +13,6 @@
 mod arrived;
 mod config;
 mod header;
-mod object;
 mod pulls;
 mod receiver;
 mod sender;
@@ -23,8 +22,9 @@ mod window;
 #[cfg(test)]
 mod tests;
 
+pub use crate::object::ENDLESS;
 pub use config::NdpConfig;
-pub use header::{ENDLESS, Header, Stamp};
+pub use header::{Header, Stamp};
 pub use receiver::Receiver;
 pub use sender::Sender;
 

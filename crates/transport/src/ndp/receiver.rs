@@ -3,9 +3,9 @@
 use super::NdpConfig;
 use super::arrived::Arrived;
 use super::header::Header;
-use super::object::Object;
 use super::timer::NEVER;
 use crate::demotion::{Demotion, PriorityBy};
+use crate::object::Object;
 use crate::outbox::Outbox;
 use crate::units::Time;
 use crate::{Arrival, Bytes, Endpoint, Event, FailureReason, Stats, Transmit};

@@ -1,11 +1,11 @@
 //! The end that has the object: pushes a window, then sends what it is asked for, lost packets first.
 
 use super::NdpConfig;
-use super::header::{ENDLESS, Header, Stamp};
-use super::object::Object;
+use super::header::{Header, Stamp};
 use super::timer::NEVER;
 use super::window::Window;
 use crate::demotion::Demotion;
+use crate::object::{ENDLESS, Object};
 use crate::units::{Duration, Time};
 use crate::{Arrival, Endpoint, Event, FailureReason, Stats, Transmit};
 use std::num::NonZeroU16;

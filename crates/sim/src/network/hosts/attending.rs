@@ -10,6 +10,7 @@ use crate::host::{EndpointId, Hosted, Place};
 use crate::network::engine::Engine;
 use crate::network::fabric::Fabric;
 use crate::network::ledger::Ledger;
+use anabranch_transport::standings::Standing;
 use anabranch_transport::{Endpoint, GROUP, Time, Transmit};
 use rand::Rng as _;
 
@@ -52,6 +53,8 @@ pub(super) enum Rarely {
     Provide(u64),
     /// Its timer fires, maybe early; or its application has written, so that so many bytes are available.
     Fire { written: Option<u64> },
+    /// Its place among the ends of its host is another.
+    Stand(Option<Standing>),
 }
 
 impl Act for Rarely {
@@ -59,6 +62,9 @@ impl Act for Rarely {
     fn on<E: Endpoint<Header: HostedHeader>>(self, endpoint: &mut E, now: Time) -> Acted<E::Header> {
         if let Self::Provide(bytes) | Self::Fire { written: Some(bytes) } = self {
             endpoint.set_available(now, bytes);
+        }
+        if let Self::Stand(standing) = self {
+            endpoint.set_standing(now, standing);
         }
         if matches!(self, Self::Fire { .. }) && endpoint.poll_timeout().is_some_and(|deadline| deadline <= now) {
             endpoint.handle_timeout(now);
@@ -130,6 +136,9 @@ impl<A: Act> Visit for Attending<'_, A> {
             }
             let Some(event) = endpoint.poll_event() else { break };
             open &= hosts.on_event(engine, fabric, ledger, place, event);
+        }
+        if let Some(change) = endpoint.poll_claim() {
+            hosts.ranking.update(id, place, change);
         }
         let pulls = open && !place.pulling && endpoint.pending_pulls() > 0;
         let urgency = || if hosts.pulls_by_priority { endpoint.pull_priority() } else { 0 };

@@ -5,6 +5,7 @@ use crate::host::{EndpointId, Feed, Hosted, Place, Remotes};
 use crate::network::engine::Engine;
 use crate::network::fabric::Fabric;
 use crate::network::ledger::Ledger;
+use anabranch_transport::standings::ClaimChange;
 use anabranch_transport::{Event, FailureReason, Peer};
 
 impl Hosts {
@@ -78,6 +79,9 @@ impl Hosts {
     ) {
         self.open_endpoints -= 1;
         engine.pending.wheel.cancel(engine.entities.timer(id));
+        if let Some(was) = hosted.claim() {
+            self.ranking.update(id, hosted.place(), ClaimChange { was: Some(was), remaining: None, places: 1 });
+        }
         ledger.keep_stats(hosted.place().session, hosted.place().receiver, hosted.stats());
         if hosted.place().failed {
             self.give_up_receivers_of(ledger, id, hosted.place());
@@ -102,6 +106,7 @@ impl Hosts {
             if let Some(mut hosted) = self.endpoints[id as usize].take() {
                 self.on_event(engine, fabric, ledger, hosted.place_mut(), Event::Completed { at: engine.now() });
                 self.close(engine, fabric, ledger, id, &hosted);
+                self.tell_standings(engine, fabric, ledger);
             }
         }
     }

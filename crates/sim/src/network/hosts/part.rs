@@ -1,6 +1,7 @@
 //! The hosts of one part of a run. A part numbers all hosts and all endpoints as the run does, but holds only its own.
 
 use super::Hosts;
+use super::ranking::Ranking;
 use crate::fabric::graph::Graph;
 use crate::network::barrier::Barriers;
 use std::sync::Arc;
@@ -23,6 +24,7 @@ impl Hosts {
             endpoints: Vec::new(),
             open_endpoints: 0,
             pulls_by_priority: self.pulls_by_priority,
+            ranking: Ranking::new(self.random.len() as u32),
             barriers: Barriers::default(),
             part: Some(Ownership { number, part_of: Arc::clone(part_of), undone: None }),
         }
@@ -100,6 +102,7 @@ impl Hosts {
         for host in 0..self.random.len() {
             let part = &mut *parts[usize::from(part_of[host])];
             std::mem::swap(&mut self.random[host], &mut part.random[host]);
+            self.ranking.swap(host, &mut part.ranking);
             for interface in self.interfaces.of(host as u32) {
                 std::mem::swap(&mut self.interfaces.pulls[interface], &mut part.interfaces.pulls[interface]);
             }

@@ -33,7 +33,7 @@ fn carrier(name: TransportName, overrides: &[&str]) -> Protocol {
 /// 8.5 us at 100 Gbps are 106 KB: 71 packets of 1500 B.
 #[test]
 fn each_transport_s_window_is_the_bandwidth_delay_product() {
-    use TransportName::{Cubic, Dctcp, Mptcp, Ndp, NdpPlus, Pfabric, Polyraptor, Scdp};
+    use TransportName::{Cubic, Dctcp, Homa, Mptcp, Ndp, NdpPlus, Pfabric, Polyraptor, Scdp};
     for name in [Ndp, NdpPlus] {
         let Protocol::Ndp(ndp) = carrier(name, &[]) else { panic!("{name:?}") };
         assert_eq!(ndp.initial_window, 71);
@@ -49,6 +49,8 @@ fn each_transport_s_window_is_the_bandwidth_delay_product() {
     }
     let Protocol::Tcp(pfabric) = carrier(Pfabric, &[]) else { panic!("pFabric is TCP") };
     assert_eq!((pfabric.initial_window, pfabric.receive_window), (71, Bytes(71 * 1460)));
+    let Protocol::Homa(homa) = carrier(Homa, &[]) else { panic!("it is Homa") };
+    assert_eq!(homa.rtt_bytes, Bytes(71 * 1442));
     let Protocol::Multipath(mptcp) = carrier(Mptcp, &["transport.window=2 bdp"]) else { panic!("it has subflows") };
     assert_eq!(mptcp.receive_window(), Bytes(142 * 1432));
 }

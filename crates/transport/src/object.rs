@@ -1,10 +1,11 @@
 //! The object of a connection, cut into packets of one size.
 
-use super::header::ENDLESS;
+/// The size of an object without end.
+pub const ENDLESS: u64 = u64::MAX;
 
 /// An object, and the payload of a full packet.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Object {
+pub(crate) struct Object {
     bytes: u64,
     payload: u64,
     packets: u64,
@@ -12,41 +13,41 @@ pub(super) struct Object {
 
 impl Object {
     /// Of `bytes` bytes, or [`ENDLESS`]: an empty one takes one packet, an endless one more than will ever be sent.
-    pub(super) fn new(bytes: u64, payload: u64) -> Self {
+    pub(crate) fn new(bytes: u64, payload: u64) -> Self {
         let packets = if bytes == ENDLESS { u64::MAX } else { bytes.div_ceil(payload).max(1) };
         Self { bytes, payload, packets }
     }
 
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    pub(super) fn packets(&self) -> u64 {
+    pub(crate) fn packets(&self) -> u64 {
         self.packets
     }
 
     /// Packets that the first `bytes` bytes fill; all if that is all of them.
-    pub(super) fn packets_in(&self, bytes: u64) -> u64 {
+    pub(crate) fn packets_in(&self, bytes: u64) -> u64 {
         if bytes >= self.bytes { self.packets } else { bytes / self.payload }
     }
 
-    pub(super) fn is_last(&self, seq: u64) -> bool {
+    pub(crate) fn is_last(&self, seq: u64) -> bool {
         seq + 1 == self.packets
     }
 
     /// Bytes of the object before packet `seq`.
-    pub(super) fn bytes_before(&self, seq: u64) -> u64 {
+    pub(crate) fn bytes_before(&self, seq: u64) -> u64 {
         seq.saturating_mul(self.payload).min(self.bytes)
     }
 
     /// Payload of packet `seq`.
-    pub(super) fn payload_of(&self, seq: u64) -> u32 {
+    pub(crate) fn payload_of(&self, seq: u64) -> u32 {
         let payload = if self.is_last(seq) { self.bytes - seq * self.payload } else { self.payload };
         payload as u32
     }
 
     /// " of so many", for a person; nothing if there is no end.
-    pub(super) fn of_packets(&self) -> String {
+    pub(crate) fn of_packets(&self) -> String {
         if self.bytes == ENDLESS { String::new() } else { format!(" of {}", self.packets) }
     }
 }

@@ -1,0 +1,53 @@
+//! Packets that no sender or receiver would send.
+
+use super::*;
+use crate::Arrival;
+use crate::homa::ENDLESS;
+use proptest::prelude::*;
+
+fn header() -> impl Strategy<Value = Header> {
+    let number = || prop_oneof![0..40_u64, any::<u64>(), Just(ENDLESS)];
+    let message = || prop_oneof![Just(20 * PAYLOAD), number()];
+    prop_oneof![
+        4 => (number(), message()).prop_map(|(seq, message)| Header::Data { seq, message }),
+        2 => (number(), any::<u8>()).prop_map(|(below, priority)| Header::Grant { below, priority }),
+        2 => (number(), number(), any::<u8>()).prop_map(|(from, to, priority)| Header::Resend { from, to, priority }),
+        1 => Just(Header::Busy),
+        1 => message().prop_map(|message| Header::NeedAck { message }),
+        1 => Just(Header::Ack),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    /// Neither end panics, sends without end, or lies about what it has.
+    #[test]
+    fn no_packet_does_harm(
+        bytes in prop::option::of(0..40 * PAYLOAD),
+        packets in prop::collection::vec((header(), any::<bool>(), any::<bool>(), 0..20_000_u64), 1..60),
+    ) {
+        let cfg = HomaConfig::default();
+        let mut ends = [Connection::Sender(Sender::new(&cfg, bytes)), Connection::Receiver(Receiver::new(&cfg))];
+        let mut now = Time::ZERO;
+        for (header, trimmed, returned, wait) in packets {
+            now += Duration::from_us(wait);
+            for end in &mut ends {
+                end.handle_packet(now, &Arrival { header, from: 0, trimmed, ce: false, returned });
+                if end.poll_timeout().is_some_and(|deadline| deadline <= now) {
+                    end.handle_timeout(now);
+                }
+                for _ in 0..100 {
+                    let _ = end.poll_transmit(now);
+                }
+                while end.poll_event().is_some() {}
+                if let Some(change) = end.poll_claim() {
+                    let standing = change.remaining.map(|_| crate::standings::Standing { place: 0, of: 1 });
+                    end.set_standing(now, standing);
+                }
+                let _ = end.waiting_for();
+            }
+            prop_assert!(ends[RECEIVER].stats().bytes_delivered <= ends[RECEIVER].stats().data_received * PAYLOAD);
+        }
+    }
+}
