@@ -10,6 +10,7 @@ use anabranch_sim::MODEL;
 use anabranch_sim::experiment::{Progress, run_all};
 use anabranch_sim::fabric::graph::Graph;
 use anabranch_sim::fabric::jitter::Jitter;
+use anabranch_sim::fabric::pfc::{Pfc, Threshold};
 use anabranch_sim::fabric::queue::{Queue, fair::Fair};
 use anabranch_sim::fabric::routing::RoutingMode;
 use anabranch_sim::fabric::topology::{BCube, FatTree, Layers, LeafSpine, Star, TopologyConfig};
@@ -21,6 +22,7 @@ use anabranch_sim::random;
 use anabranch_sim::workload::supply::{Series, Spread};
 use anabranch_sim::workload::{Mode, Session, Supply};
 use anabranch_transport::multipath::{FrontBackConfig, MptcpConfig, SubflowControl, Subflows};
+use anabranch_transport::roce::RoceConfig;
 use anabranch_transport::scdp::{Repair, ScdpConfig, Straggler, StragglerPolicy};
 use anabranch_transport::tcp::{Algorithm, TcpConfig};
 use anabranch_transport::udp::UdpConfig;
@@ -158,6 +160,9 @@ fn runs() -> Vec<(&'static str, Setup)> {
     let mptcp = MptcpConfig { congestion: SubflowControl::Olia, ..MptcpConfig::default() }.over(&tcp);
     let mptcp = setup(fat_tree(), drop_tail(10), Protocol::Multipath(mptcp), PerFlow, groups());
     let (core, slow) = (Target::Switch(32), Target::Link(0));
+    let pfc = Pfc { priorities: 1, threshold: Threshold::Fixed { xoff: 9000, xon: 6000 }, headroom: None };
+    let to_one = (1..16).map(|h| Session { start: at(u64::from(h)), ..unicast(h, 0, 60_000) }).collect();
+    let roce = setup(fat_tree(), drop_tail(u32::MAX), Protocol::Roce(RoceConfig::default()), PerFlow, to_one);
     vec![
         ("newreno-incast", newreno),
         ("reno-sprayed-jitter", Setup { host_jitter: Jitter::Time(us(1)), ..reno }),
@@ -192,6 +197,7 @@ fn runs() -> Vec<(&'static str, Setup)> {
         ("udp-volumes-beside-newreno", volumes()),
         ("front-back-all-paths", front_back),
         ("mptcp-olia-failure", Setup { changes: vec![(at(100), Change::Cut(core))], ..mptcp }),
+        ("roce-incast-lossless", Setup { pfc: Some(pfc), ..roce }),
     ]
 }
 

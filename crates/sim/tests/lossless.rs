@@ -4,14 +4,15 @@ use crate::common::*;
 use anabranch_sim::fabric::graph::{Graph, Level, Link, Node};
 use anabranch_sim::fabric::pfc::{Pfc, Threshold};
 use anabranch_sim::fabric::queue::Limit;
-use anabranch_sim::fabric::queue::{Queue, drop_tail::DropTail};
+use anabranch_sim::fabric::queue::{Queue, drop_tail::DropTail, ecn::Ecn};
 use anabranch_sim::fabric::routing::RoutingMode;
 use anabranch_sim::host::protocol::{Protocol, Transport};
 use anabranch_sim::measure::RunRecord;
 use anabranch_sim::network::{Ending, Scheduling, SessionGroup, Setup};
 use anabranch_sim::workload::Session;
+use anabranch_transport::roce::{DcqcnConfig, RoceConfig};
 use anabranch_transport::tcp::TcpConfig;
-use anabranch_transport::{Bytes, Duration, PriorityBy, Time, udp};
+use anabranch_transport::{Bytes, Duration, PriorityBy, Rate, Time, udp};
 
 /// Four packets, and two.
 const FIXED: Threshold = Threshold::Fixed { xoff: 6000, xon: 3000 };
@@ -147,6 +148,26 @@ fn an_incast_of_32_loses_nothing() {
         let in_windows = scheduled(paused(star(33), pfc, sessions()), Scheduling::Windows);
         assert_same(&record, &in_windows, "in windows");
     }
+}
+
+/// Eight senders at 40 Gbps, each 2 MB: RoCEv2 repeats nothing where nothing is lost, and DCQCN leaves less to pauses.
+#[test]
+fn roce_repeats_nothing_and_dcqcn_pauses_less() {
+    let run = |config: RoceConfig| {
+        let mut graph = star(9);
+        graph.links.iter_mut().for_each(|link| (link.rate, link.delay) = (Rate::from_gbps(40), us(1)));
+        let sessions = (1..9).map(|host| unicast(host, 0, 2_000_000)).collect();
+        let marking = |_| Queue::Ecn(Ecn::new(Limit::NONE, Limit::Bytes(40_000)));
+        let threshold = Threshold::Fixed { xoff: 50_000, xon: 40_000 };
+        let pfc = Some(Pfc { threshold, ..fixed(1) });
+        let record =
+            complete(Setup { pfc, ..setup(graph, marking, Protocol::Roce(config), RoutingMode::PerFlow, sessions) });
+        let repeated: u64 = record.flows.iter().map(|flow| flow.packets_retransmitted + flow.timeouts).sum();
+        assert_eq!((record.conservation.dropped, repeated), (0, 0));
+        record.links.iter().map(|link| link.pause_frames).sum::<u64>()
+    };
+    let (roce, dcqcn) = (run(RoceConfig::default()), run(RoceConfig::default().with(&DcqcnConfig::default())));
+    assert!(dcqcn > 0 && 2 * dcqcn < roce, "{dcqcn} {roce}");
 }
 
 /// Four switches in a ring, a host at each.

@@ -5,7 +5,7 @@
 
 use super::Place;
 use crate::engine::prefetch::prefetch;
-use anabranch_transport::{Arrival, Endpoint, Stats, Time, multipath, ndp, scdp, tcp, udp};
+use anabranch_transport::{Arrival, Endpoint, Stats, Time, multipath, ndp, roce, scdp, tcp, udp};
 
 macro_rules! protocols {
     ($($(#[doc = $doc:literal])* $name:ident($endpoint:ty, $header:ty) $(by $($part:path),+)?;)+) => {
@@ -107,6 +107,8 @@ protocols! {
     Scdp(scdp::Connection, scdp::Header) by scdp::Connection::Sender, scdp::Connection::Receiver;
     /// UDP.
     Udp(udp::Connection, udp::Header);
+    /// RoCEv2.
+    Roce(roce::Connection, roce::Header);
     /// Several TCP connections for one transfer: Front-Back, MPTCP.
     Multipath(multipath::Connection, multipath::Header);
 }
