@@ -177,6 +177,9 @@ def links(fixture: Fixture, run: str, transport: str, seed: int, *, load: float)
                     "queue_max_packets": queue,
                     "queue_max_bytes": 1500 * queue,
                     "queue_mean_bytes": 300.0 * queue * used,
+                    "pause_frames": 0,
+                    "paused_ns": 0.0,
+                    "headroom_drops": 0,
                 }
             )
     return pl.DataFrame(rows).select(pl.col(name).cast(kind) for name, kind in schema.LINKS.items())

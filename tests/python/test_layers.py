@@ -54,7 +54,7 @@ LAYERS = {
         demotion endpoint rank
         back_off outbox pacer pull retries round_trip
         testing
-        ndp scdp tcp udp
+        ndp roce scdp tcp udp
         multipath
     """,
     "host": """

@@ -119,6 +119,19 @@ def test_one_seed_has_no_interval(tmp_path: Path) -> None:
     assert any(note.startswith("one seed: no interval") for note in notes(results))
 
 
+def test_packets_without_headroom_are_noted(tmp_path: Path) -> None:
+    folder = fixtures.write(tmp_path / "r", fixtures.Fixture(seeds=(1, 2)))
+    file = next(iter(sorted(folder.glob("runs/*/links.parquet"))))
+    links = pl.read_parquet(file)
+    lost = pl.when(pl.col("link") <= 1).then(3 + pl.col("link")).otherwise(0).cast(pl.UInt64)
+    links.with_columns(lost.alias("headroom_drops")).write_parquet(file)
+    most = links.row(1, named=True)
+    where = f"most from {most['src']} to {most['dst']}"
+    assert any(
+        note.startswith("7 packets were lost for want of headroom") and where in note for note in notes(load(folder))
+    )
+
+
 def test_unfinished_flows_are_counted_and_cannot_win(stalled: Results) -> None:
     table = stats.fct_table(stalled)
     newreno = table.filter((pl.col("transport") == "newreno") & (pl.col("bucket") == "all"))

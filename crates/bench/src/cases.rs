@@ -243,6 +243,7 @@ impl Case {
         let sessions = self.sessions(&graph);
         Network::new(Setup {
             graph,
+            pfc: None,
             queue: self.queue(),
             groups: vec![SessionGroup::new("bench", transport, path)],
             sessions,

@@ -105,6 +105,9 @@ pub(crate) fn links(run: &str, rows: &[LinkRow]) -> Result<RecordBatch, ArrowErr
         ("queue_max_packets", u32s(rows.iter().map(|r| r.queue_max_packets)), false),
         ("queue_max_bytes", u64s(rows.iter().map(|r| r.queue_max_bytes)), false),
         ("queue_mean_bytes", f64s(rows.iter().map(|r| r.queue_mean_bytes)), false),
+        ("pause_frames", u64s(rows.iter().map(|r| r.pause_frames)), false),
+        ("paused_ns", f64s(rows.iter().map(|r| ns(r.paused_ps))), false),
+        ("headroom_drops", u64s(rows.iter().map(|r| r.headroom_drops)), false),
     ];
     RecordBatch::try_from_iter_with_nullable(columns)
 }

@@ -327,6 +327,7 @@ fn run(case: Case) -> Result<(), String> {
     let mut network = Network::new(Setup {
         graph: Arc::new(case.graph),
         queue: Box::new(queue),
+        pfc: None,
         groups: vec![SessionGroup {
             background: case.until.is_some(),
             awaited: case.until.is_none(),

@@ -224,6 +224,7 @@ fn run(case: Case) -> Result<(), String> {
         sessions: sessions(&case),
         graph: Arc::new(case.graph),
         queue: Box::new(move |_| Queue::DropTail(DropTail::new(limit))),
+        pfc: None,
         groups: vec![group],
         seed: case.seed,
         stop: Stop::Foreground,

@@ -25,6 +25,7 @@ mod ideal;
 mod invariants;
 mod keys;
 mod large_counts;
+mod lossless;
 mod multicast_loss;
 mod multipath;
 mod options;

@@ -21,6 +21,7 @@ pub mod pacer;
 pub mod pull;
 pub mod rank;
 mod retries;
+pub mod roce;
 mod round_trip;
 pub mod scdp;
 pub mod standings;

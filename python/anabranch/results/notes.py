@@ -49,6 +49,7 @@ def notes(results: Tables) -> list[str]:
         found.append("one seed: no interval, since nothing is known of the spread")
     found += _same(results)
     found += _outside(results)
+    found += _without_headroom(results)
     models = dict.fromkeys(run.decode_latency for run in results.manifest.runs if run.decode_latency is not None)
     if models:
         found.append(f"decode latency of SCDP's blocks: {'; or '.join(models)}")
@@ -63,6 +64,21 @@ def _outside(results: Tables) -> list[str]:
     if not outside:
         return []
     return [f"{outside} of {total} flows were requested outside of the measured window: no statistic counts them"]
+
+
+def _without_headroom(results: Tables) -> list[str]:
+    """Say how many packets a lossless fabric has lost, and where most of them."""
+    lost = pl.col("headroom_drops").sum()
+    by_link = results.scan("links").group_by("src", "dst").agg(lost).filter(pl.col("headroom_drops") > 0)
+    links = results.collect("links", by_link.sort("headroom_drops", "src", "dst", descending=[True, False, False]))
+    if links.is_empty():
+        return []
+    src, dst, _ = links.row(0)
+    count = links["headroom_drops"].sum()
+    lost_where = (
+        f"{count} packets were lost for want of headroom in a fabric that is to lose none, most from {src} to {dst}"
+    )
+    return [f'{lost_where}: in [switch.pfc], headroom = "auto" is enough']
 
 
 def _same(results: Tables) -> list[str]:

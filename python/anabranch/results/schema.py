@@ -52,6 +52,9 @@ LINKS: dict[str, pl.DataType] = {
     "queue_max_packets": pl.UInt32(),
     "queue_max_bytes": pl.UInt64(),
     "queue_mean_bytes": pl.Float64(),
+    "pause_frames": pl.UInt64(),
+    "paused_ns": pl.Float64(),
+    "headroom_drops": pl.UInt64(),
 }
 """One row per directed link."""
 
@@ -85,5 +88,7 @@ TABLES = {"flows": FLOWS, "links": LINKS, "blocks": BLOCKS, "series": SERIES}
 OPTIONAL = frozenset({"blocks", "series"})
 """Tables that a run may lack."""
 
-ADDED = frozenset({"block", "deadline_ns", "measured", "utilisation_window"})
+ADDED = frozenset(
+    {"block", "deadline_ns", "headroom_drops", "measured", "pause_frames", "paused_ns", "utilisation_window"}
+)
 """Columns that results of earlier versions lack: they are null there."""

@@ -442,7 +442,8 @@ def layer_table(results: Tables, *, by: Sequence[str] | None = None) -> pl.DataF
         One row per group and layer (``src_level``, ``dst_level``), from the hosts up and down again: ``links``,
         ``utilisation`` and ``utilisation_max`` (shares of the run), ``utilisation_window`` and
         ``utilisation_window_max`` (of the measured window; null if that had no length), ``queue_mean_bytes`` (over
-        time and links), ``queue_max_packets``, and ``dropped``, ``trimmed``, ``marked`` (packets per run).
+        time and links), ``queue_max_packets``, and ``dropped``, ``trimmed``, ``marked``, ``pause_frames``,
+        ``headroom_drops`` (packets per run) and ``paused_ns`` (over links).
     """
     keys = _grouping(results, by if by is not None else results.keys, pool=True)
     per_run = (
@@ -456,7 +457,8 @@ def layer_table(results: Tables, *, by: Sequence[str] | None = None) -> pl.DataF
             pl.col("utilisation_window").max().alias("utilisation_window_max"),
             pl.col("queue_mean_bytes").mean(),
             pl.col("queue_max_packets").max(),
-            pl.col("dropped", "trimmed", "marked").sum(),
+            pl.col("dropped", "trimmed", "marked", "pause_frames", "headroom_drops").sum(),
+            pl.col("paused_ns").mean(),
         )
     )
     frame = results.collect(

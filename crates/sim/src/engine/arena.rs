@@ -34,6 +34,9 @@ pub mod flag {
     pub const DATA: u8 = 1 << 6;
     /// A host other than its sender has passed it on.
     pub const RELAYED: u8 = 1 << 7;
+    /// Both of these, which no other packet has: a pause frame, for the node at the far end of its link (IEEE 802.1Qbb: to a multicast
+    /// address that bridges do not forward).
+    pub const PAUSE: u8 = MULTICAST | RETURNED;
 }
 
 /// What switches need to know of a packet.

@@ -6,6 +6,7 @@ pub mod ideal;
 pub mod jitter;
 pub mod load;
 pub mod multicast;
+pub mod pfc;
 pub mod port;
 pub mod queue;
 pub mod routing;

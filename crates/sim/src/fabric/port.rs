@@ -9,6 +9,7 @@
 //! which packets wait is *listed*, and catches up at the end of the window in which it sends the next.
 
 use super::jitter::Jitter;
+use super::queue::lossless::Lossless;
 use super::queue::{Discipline, Enqueued, Queue, Setting};
 use super::tap::Tap;
 use crate::engine::arena::{Fifo, Hot, Movers, NO_PACKET, PacketId};
@@ -207,7 +208,9 @@ impl Port {
         if jittery {
             time = time.saturating_add(self.tx.rare.pause.ps().saturating_mul(u64::from(self.tx.waiting)));
         }
-        self.tx.busy_until.saturating_add(time)
+        // What is paused leaves later than anybody knows, but not before now.
+        let from = if self.tx.next_start == NEVER { self.tx.busy_until.max(now) } else { self.tx.busy_until };
+        from.saturating_add(time)
     }
 
     /// Packets come, in the order of time, and then time passes until a moment: what waits is sent as far as it is due by then. What
@@ -291,11 +294,11 @@ impl Port {
         (self.tx.keeps, self.tx.listed) = (keeps, UNLISTED);
     }
 
-    /// If packets wait, the port is listed among those that are to [catch up](Self::catch_up) in the window in which it sends the
+    /// If packets wait that may be sent, the port is listed among those that are to [catch up](Self::catch_up) in the window in which it sends the
     /// next: its own event does not tell when that is due.
     #[inline]
     pub fn list(&mut self, entity: Entity, pending: &mut Pending) {
-        if self.tx.waiting > 0 {
+        if self.tx.next_start != NEVER {
             self.tx.listed = pending.boxes.list(entity, self.tx.next_start, self.tx.listed);
         }
     }
@@ -308,6 +311,13 @@ impl Port {
             self.tx.listed = UNLISTED;
             self.catch_up(entity, hots, pending, now);
             self.list(entity, pending);
+        }
+    }
+
+    /// It was listed for a window that has come. Whoever asked for that says what it does now.
+    pub fn unlist(&mut self, pending: &Pending) {
+        if self.tx.listed == pending.boxes.window() {
+            self.tx.listed = UNLISTED;
         }
     }
 
@@ -383,6 +393,53 @@ impl Port {
         let changed = self.queue.set(setting);
         self.tx.inspects_passing = self.queue.inspects_passing();
         changed
+    }
+
+    /// Whether a packet that comes now would be sent at once. What was due by now has been sent.
+    pub fn sends_at_once(&self, hot: &Hot, now: u64) -> bool {
+        self.tx.busy_until <= now && self.queue.lets_pass(hot)
+    }
+
+    /// The far end pauses packets of a priority, or lets them come again, from now on; a packet that is being sent is finished. For queues that
+    /// can be paused only.
+    pub fn pause(
+        &mut self,
+        entity: Entity,
+        hots: &mut [Hot],
+        pending: &mut Pending,
+        now: u64,
+        priority: u8,
+        paused: bool,
+    ) {
+        self.catch_up(entity, hots, pending, now);
+        if let Queue::Lossless(queue) = &mut self.queue {
+            queue.pause(priority, paused, now);
+            if queue.is_ready() {
+                self.tx.busy_until = self.tx.busy_until.max(now);
+                self.tx.next_start = self.tx.busy_until;
+            } else {
+                self.tx.next_start = NEVER;
+            }
+        }
+        self.catch_up(entity, hots, pending, now);
+    }
+
+    /// What it needs besides where packets can be paused.
+    #[inline]
+    pub fn lossless(&self) -> Option<&Lossless> {
+        match &self.queue {
+            Queue::Lossless(queue) => Some(queue),
+            _ => None,
+        }
+    }
+
+    /// The same, to be changed.
+    #[inline]
+    pub fn lossless_mut(&mut self) -> Option<&mut Lossless> {
+        match &mut self.queue {
+            Queue::Lossless(queue) => Some(queue),
+            _ => None,
+        }
     }
 
     /// Its queue, to be changed in what is counted only.

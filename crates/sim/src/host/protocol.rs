@@ -6,7 +6,7 @@
 use super::scdp::ScdpSettings;
 use super::stack::Stack;
 use crate::fabric::ideal::Packets;
-use anabranch_transport::{Bytes, Time, homa, multipath, ndp, tcp, udp};
+use anabranch_transport::{Bytes, Time, homa, multipath, ndp, roce, tcp, udp};
 
 /// What the ends of a unicast session are made for.
 struct Unicast {
@@ -171,6 +171,11 @@ protocols! {
     Udp(udp::UdpConfig): |c, s| {
         (udp::Connection::Sender(udp::Sender::new(c, s.flow.bytes)), udp::Connection::Receiver(udp::Receiver::new(c)))
     }, retransmits: false;
+    /// RoCEv2.
+    Roce(roce::RoceConfig): |c, s| {
+        let sender = roce::Sender::new(c, s.flow.bytes);
+        (roce::Connection::Sender(sender), roce::Connection::Receiver(roce::Receiver::new(c)))
+    };
     /// Several TCP connections for one transfer: Front-Back, MPTCP.
     Multipath(multipath::MultipathConfig): |c, s| {
         (multipath::Connection::connect(c, s.flow, s.now), multipath::Connection::listen(c, s.flow))

@@ -5,7 +5,7 @@
 
 use super::Place;
 use crate::engine::prefetch::prefetch;
-use anabranch_transport::{Arrival, Endpoint, Stats, Time, homa, multipath, ndp, scdp, tcp, udp};
+use anabranch_transport::{Arrival, Endpoint, Stats, Time, homa, multipath, ndp, roce, scdp, tcp, udp};
 
 macro_rules! protocols {
     ($($(#[doc = $doc:literal])* $name:ident($endpoint:ty, $header:ty) $(by $($part:path),+)?;)+) => {
@@ -113,6 +113,8 @@ protocols! {
     Homa(homa::Connection, homa::Header) by homa::Connection::Sender, homa::Connection::Receiver;
     /// UDP.
     Udp(udp::Connection, udp::Header);
+    /// RoCEv2.
+    Roce(roce::Connection, roce::Header);
     /// Several TCP connections for one transfer: Front-Back, MPTCP.
     Multipath(multipath::Connection, multipath::Header);
 }

@@ -4,6 +4,7 @@
 
 use crate::capture::CaptureRow;
 use crate::fabric::graph::PortId;
+use crate::fabric::queue::lossless::Lossless;
 use crate::network::{Ending, Network};
 use anabranch_transport::{Duration, Time};
 use std::io;
@@ -119,6 +120,12 @@ pub struct LinkRow {
     pub queue_max_bytes: u64,
     /// Time average of the queue.
     pub queue_mean_bytes: f64,
+    /// Pause frames sent, those that end a pause included.
+    pub pause_frames: u64,
+    /// For how long any of its priorities was paused by the far end.
+    pub paused_ps: u64,
+    /// Packets that came by it and were lost because the headroom was too small for what came after a pause was due.
+    pub headroom_drops: u64,
 }
 
 /// Everything that one run leaves behind.
@@ -262,6 +269,8 @@ fn links(network: &Network) -> Vec<LinkRow> {
         let port = port as PortId;
         let (src, dst) = (&graph.nodes[graph.port_owner(port) as usize], &graph.nodes[p.peer() as usize]);
         let c = p.counters();
+        let pauses = p.lossless().map(Lossless::pauses).unwrap_or_default();
+        let far_end = network.ports()[(port ^ 1) as usize].lossless();
         LinkRow {
             link: port,
             src: src.name.clone(),
@@ -279,6 +288,9 @@ fn links(network: &Network) -> Vec<LinkRow> {
             queue_max_packets: c.max_packets,
             queue_max_bytes: c.max_bytes,
             queue_mean_bytes: c.waited as f64 / measured,
+            pause_frames: pauses.frames,
+            paused_ps: pauses.paused_ps,
+            headroom_drops: far_end.map_or(0, |far_end| far_end.ingress.lost),
         }
     };
     network.ports().iter().enumerate().map(row).collect()

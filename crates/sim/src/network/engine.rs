@@ -16,6 +16,8 @@ pub(super) struct Entities {
     pub(super) next_session: Entity,
     pub(super) next_change: Entity,
     pub(super) sampler: Entity,
+    /// Where switches lose nothing: one for each of them, then the look for deadlocks. Like the sampler they leave no trace.
+    pub(super) switches: Entity,
     pub(super) controllers: Entity,
     /// Requests for blocks, where clients wait at barriers.
     pub(super) requests: Entity,
@@ -23,19 +25,38 @@ pub(super) struct Entities {
 }
 
 impl Entities {
-    /// For so many ports, so many interfaces of hosts, and so many that controllers and requests for blocks need. Endpoints have timers, as many as
-    /// there will be.
-    pub(super) fn new(ports: u32, interfaces: u32, controllers: u32, requests: u32) -> Self {
+    /// For so many ports, so many interfaces of hosts, and so many that switches that lose nothing, controllers and requests for blocks need.
+    /// Endpoints have timers, as many as there will be.
+    pub(super) fn new(ports: u32, interfaces: u32, lossless: u32, controllers: u32, requests: u32) -> Self {
         let next_session = ports + interfaces;
+        let switches = next_session + 3;
         Self {
             pacers: ports,
             next_session,
             next_change: next_session + 1,
             sampler: next_session + 2,
-            controllers: next_session + 3,
-            requests: next_session + 3 + controllers,
-            timers: next_session + 3 + controllers + requests,
+            switches,
+            controllers: switches + lossless,
+            requests: switches + lossless + controllers,
+            timers: switches + lossless + controllers + requests,
         }
+    }
+
+    /// Whether an event leaves no trace: it looks at the network, or is a switch's own.
+    #[inline]
+    pub(super) fn leaves_no_trace(&self, entity: Entity) -> bool {
+        (self.sampler..self.controllers).contains(&entity)
+    }
+
+    /// Whether it is that of a switch that sends something.
+    #[inline]
+    pub(super) fn is_switch(&self, entity: Entity) -> bool {
+        (self.switches..self.controllers.saturating_sub(1)).contains(&entity)
+    }
+
+    /// The look for deadlocks, where switches lose nothing.
+    pub(super) fn deadlocks(&self) -> Option<Entity> {
+        (self.controllers > self.switches).then(|| self.controllers - 1)
     }
 
     /// Whether it is one of a controller's.
@@ -183,6 +204,11 @@ impl Engine {
     pub(super) fn begin_event(&mut self, now: u64) {
         self.now = now;
         self.events += 1;
+    }
+
+    /// An event that has begun is none of the run's.
+    pub(super) fn uncount_event(&mut self) {
+        self.events -= 1;
     }
 
     /// An event of an entity, in the order of all events.

@@ -23,7 +23,9 @@ use std::sync::Arc;
 
 mod captured;
 mod changes;
+mod deadlock;
 mod ideal;
+mod lossless;
 mod part;
 #[cfg(test)]
 mod tests;
@@ -81,6 +83,8 @@ pub(super) struct Fabric {
     changes: u32,
     history: History,
     known_ways: RefCell<Known>,
+    /// If its switches lose nothing.
+    lossless: Option<Box<lossless::Switches>>,
 }
 
 impl Fabric {
@@ -92,9 +96,12 @@ impl Fabric {
             .map(|p| {
                 let (owner, link) = (graph.port_owner(p), graph.links[(p / 2) as usize]);
                 let peer = graph.port_peer(p);
+                let lossless = setup.pfc.as_ref().map(|pfc| lossless::queue(pfc, setup, p, packet_bytes));
                 if graph.is_host(owner) {
                     let seed = setup.seed ^ random::mix(u64::from(p));
-                    let queue = if graph.hosts_relay {
+                    let queue = if let Some(queue) = lossless {
+                        queue
+                    } else if graph.hosts_relay {
                         Queue::Relay(Box::new(Relay::new((setup.queue)(p))))
                     } else {
                         host_queue(setup.host_classes, packet_bytes)
@@ -102,7 +109,7 @@ impl Fabric {
                     let port = Port::new(link.rate, link.delay, peer, queue);
                     return port.with_jitter(setup.host_jitter, packet_bytes, seed);
                 }
-                let queue = (setup.queue)(p);
+                let queue = lossless.unwrap_or_else(|| (setup.queue)(p));
                 let queue =
                     if watch == Watch::NOTHING { queue } else { Queue::Watched(Watched::new(queue, watch).into()) };
                 Port::new(link.rate, link.delay, peer, queue)
@@ -130,6 +137,7 @@ impl Fabric {
             changes: 0,
             history: History::default(),
             known_ways: RefCell::default(),
+            lossless: setup.pfc.map(|pfc| Box::new(lossless::Switches::new(pfc, &graph))),
             graph,
         }
     }
@@ -153,6 +161,10 @@ impl Fabric {
 
     /// A port with all that it has done by now.
     pub(super) fn port(&mut self, engine: &mut Engine, port: PortId) -> &Port {
+        if self.is_lossless() {
+            self.bring_up(engine, port);
+            return &self.ports[port as usize];
+        }
         let p = &mut self.ports[port as usize];
         p.catch_up(port, engine.packets.hots(), &mut engine.pending, engine.now);
         p
@@ -160,6 +172,9 @@ impl Fabric {
 
     /// Brings all ports up to now.
     pub(super) fn catch_up(&mut self, engine: &mut Engine) {
+        if self.is_lossless() {
+            return self.bring_all_up(engine);
+        }
         for port in 0..self.ports.len() as u32 {
             self.port(engine, port);
         }
@@ -226,6 +241,9 @@ impl Fabric {
         senders: &mut impl Senders,
         port: PortId,
     ) -> Option<PacketId> {
+        if self.lossless.is_some() {
+            return self.arrive_lossless(engine, ledger, senders, port);
+        }
         let p = &mut self.ports[port as usize];
         let node = p.peer();
         let id = if engine.pending.boxes.in_use() {

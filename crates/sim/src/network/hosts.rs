@@ -178,6 +178,9 @@ impl Hosts {
         port: PortId,
         id: PacketId,
     ) {
+        if fabric.heeds_pause(engine, port, id) {
+            return;
+        }
         let hot = *engine.packets.hot(id);
         let header = *engine.packets.header(id);
         if self.interfaces.several

@@ -44,6 +44,7 @@ mod windows;
 
 use crate::capture::{CapturePlan, CaptureRow, Files};
 use crate::control::Verdict;
+use crate::engine::periodic::Periodic;
 use crate::fabric::graph::Graph;
 use crate::fabric::ideal::Packets;
 use crate::fabric::port::Port;
@@ -75,6 +76,9 @@ use std::io;
 use std::ops::Add;
 pub use windows::Scheduling;
 use windows::{Look, Windows};
+
+/// How often switches that pause each other are looked at for deadlocks. One lasts for ever, so that nothing is missed in between.
+const DEADLOCKS: Duration = Duration::from_ms(10);
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -135,7 +139,10 @@ impl Network {
         let (fabric, hosts) = (Fabric::new(&setup, largest), Hosts::new(&setup, largest));
         let ports = setup.graph.ports();
         let controllers = Controllers::entities(setup.controllers.len());
-        let entities = Entities::new(ports, hosts.interfaces(), controllers, u32::from(hosts.barriers.exist()));
+        // Each switch that loses nothing, and the look for deadlocks.
+        let lossless = setup.pfc.map_or(0, |_| setup.graph.nodes.len() as u32 - setup.graph.hosts + 1);
+        let requests = u32::from(hosts.barriers.exist());
+        let entities = Entities::new(ports, hosts.interfaces(), lossless, controllers, requests);
         let engine = Engine::new(entities, horizon, ties, setup.memory_limit);
         let controllers = Controllers::new(&setup.controllers, &setup.graph, &engine);
         let mut network = Self {
@@ -159,6 +166,8 @@ impl Network {
         network.schedule_next_change();
         network.monitor.start(&mut network.engine);
         network.controllers.start(&mut network.engine);
+        network.fabric.wake_switches(&mut network.engine);
+        network.look_for_deadlocks_later();
         network
     }
 
@@ -242,9 +251,7 @@ impl Network {
     fn handle_one(&mut self, now: u64, entity: u32) -> Option<Ending> {
         let Self { engine, fabric, hosts, ledger, .. } = self;
         engine.begin_event(now);
-        // Looking at the network leaves no trace.
-        let looks = entity == engine.entities.sampler;
-        if !looks {
+        if !engine.entities.leaves_no_trace(entity) {
             engine.trace_event(entity);
         }
         if at_node(engine, fabric, hosts, ledger, entity) { None } else { self.handle_rare(entity) }
@@ -260,6 +267,14 @@ impl Network {
             }
             return None;
         }
+        if self.engine.entities.is_switch(entity) {
+            self.engine.uncount_event();
+            self.fabric.switch_sends(&mut self.engine, entity);
+            return None;
+        }
+        if self.engine.entities.deadlocks() == Some(entity) {
+            return self.look_for_deadlocks();
+        }
         self.dispatch(entity);
         if self.engine.entities.is_controller(entity) {
             if let Some(why) = self.controllers.refused() {
@@ -270,6 +285,24 @@ impl Network {
             }
         }
         None
+    }
+
+    /// Looks whether switches wait for each other, from time to time while anything else happens.
+    fn look_for_deadlocks(&mut self) -> Option<Ending> {
+        self.fabric.catch_up(&mut self.engine);
+        if let Some(why) = self.fabric.deadlock() {
+            return Some(Ending::Stalled(why));
+        }
+        self.look_for_deadlocks_later();
+        None
+    }
+
+    fn look_for_deadlocks_later(&mut self) {
+        if let Some(entity) = self.engine.entities.deadlocks() {
+            let next = self.engine.now.saturating_add(DEADLOCKS.ps());
+            let entities = &self.engine.entities;
+            Periodic::new(entities.sampler..entities.requests).again(&mut self.engine.pending, entity, next);
+        }
     }
 
     /// If what is recorded, or sure to be, needs more memory than it may take: a message.
@@ -289,7 +322,7 @@ impl Network {
     fn ending(&self) -> Ending {
         match self.ledger.unfinished() {
             0 => Ending::Complete,
-            _ => Ending::Stalled(self.who_waits()),
+            _ => Ending::Stalled(self.fabric.deadlock().unwrap_or_else(|| self.who_waits())),
         }
     }
 
@@ -490,7 +523,8 @@ impl Network {
 
     /// Where every packet has gone.
     pub fn conservation(&self) -> Conservation {
-        Conservation { in_flight: u64::from(self.engine.packets_alive()), ..self.ledger.counts() }
+        let alive = u64::from(self.engine.packets_alive()).wrapping_sub(self.fabric.pause_frames_alive());
+        Conservation { in_flight: alive, ..self.ledger.counts() }
     }
 
     /// Receivers of awaited sessions that still wait for their object.

@@ -5,6 +5,7 @@ use super::session_group::SessionGroup;
 use crate::control::SharedController;
 use crate::fabric::graph::{Graph, PortId};
 use crate::fabric::jitter::Jitter;
+use crate::fabric::pfc::Pfc;
 use crate::fabric::queue::Queue;
 use crate::fabric::routing::RoutingConfig;
 use crate::workload::Session;
@@ -50,6 +51,9 @@ pub struct Setup {
     pub graph: Arc<Graph>,
     /// Makes the queue of switch port `p`, and that of port `p` of a relaying host for the packets of others.
     pub queue: Box<dyn Fn(PortId) -> Queue + Send>,
+    /// If switches pause who sends to them. Then all ports of the fabric belong to hosts with one link or to switches, no link
+    /// fails, and no queue trims or drops what waits.
+    pub pfc: Option<Pfc>,
     /// Groups that sessions refer to.
     pub groups: Vec<SessionGroup>,
     /// Sessions in order of start.

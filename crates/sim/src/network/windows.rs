@@ -201,7 +201,8 @@ impl Network {
         let controllers = (e.controllers..e.requests).map(due).min().unwrap_or(u64::MAX);
         let to_come = &self.ledger.specs()[self.ledger.rows().len()..];
         let last = to_come.last().map_or(u64::MAX, |last| last.start.ps());
-        due(e.sampler).min(due(e.next_change)).min(controllers).min(last)
+        let deadlocks = e.deadlocks().map_or(u64::MAX, due);
+        due(e.sampler).min(deadlocks).min(due(e.next_change)).min(controllers).min(last)
     }
 
     /// Handles what happens at hosts before a time. The moment of what the run was over by, if it was.

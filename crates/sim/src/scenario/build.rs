@@ -177,6 +177,7 @@ fn setup(
     let windows = if measure.cwnd { (0..sessions.len() as u32).collect() } else { Vec::new() };
     Setup {
         queue: queues(scenario, &classes, &graph, seed),
+        pfc: scenario.pfc(),
         host_classes: if scenario.switch.queue == QueueKind::Fair { classes.len() as u8 } else { 1 },
         return_to_sender: groups.iter().any(|g| g.transport.returned_headers()),
         trim_multicast: scenario.switch.trim_multicast,
@@ -258,7 +259,7 @@ fn queues(
 
 /// The memory of each switch and its ports; none if each port has its own.
 fn pools(config: &SwitchConfig, graph: &Graph) -> BTreeMap<NodeId, (Arc<Pool>, Vec<PortId>)> {
-    let Some(size) = config.shared_buffer else { return BTreeMap::new() };
+    let Some(size) = config.shared_buffer.filter(|_| config.pfc.is_none()) else { return BTreeMap::new() };
     let mut ports: BTreeMap<NodeId, Vec<PortId>> = BTreeMap::new();
     for port in (0..graph.ports()).filter(|&port| !graph.is_host(graph.port_owner(port))) {
         ports.entry(graph.port_owner(port)).or_default().push(port);

@@ -178,6 +178,8 @@ pub struct Switch {
     pub phantom: PhantomConfig,
     /// Whether pushed packets go before all others.
     pub pushed_first: bool,
+    /// Whether nothing may be lost: RED marks only.
+    pub lossless: bool,
     /// Bytes of a full packet: RED counts idle times in them.
     pub packet: u64,
 }
@@ -201,6 +203,7 @@ fn red(switch: &Switch, seed: u64) -> Queue {
         weight: switch.red.weight,
         gentle: switch.red.gentle,
         mark: switch.red.mark,
+        keeps: switch.lossless,
         packet: switch.packet,
     };
     Queue::Red(Box::new(queue::red::Red::new(parameters, seed)))

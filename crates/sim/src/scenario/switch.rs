@@ -2,6 +2,7 @@
 
 use super::TransportName;
 use super::linux_red::LinuxRedConfig;
+use super::pfc::PfcConfig;
 use super::phantom::PhantomConfig;
 use super::queue::{Marking, QueueKind, Switch, Victim};
 use super::red::RedConfig;
@@ -43,7 +44,7 @@ pub struct SwitchConfig {
     pub victim: Victim,
     /// Memory that all ports of a switch share, with any discipline: what finds none is dropped. `buffer` stays the limit of each
     /// port; `auto` then is none, but where a full buffer does more than drop what arrives: `trim`, `mlfq`, `mlfq-trim` and `pfabric`
-    /// keep theirs. Default: none is shared.
+    /// keep theirs. Default: none is shared. With `pfc`, of the port by which packets come: see there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shared_buffer: Option<Bytes>,
     /// Of `shared_buffer`: what a port may hold, as a multiple of what is free (dynamic thresholds; Choudhury and Hahne 1998). Above 0.
@@ -56,6 +57,9 @@ pub struct SwitchConfig {
     pub linux_red: LinuxRedConfig,
     /// The phantom queue, with `queue = "phantom"`.
     pub phantom: PhantomConfig,
+    /// Priority flow control: switches pause who sends to them, and lose nothing. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pfc: Option<PfcConfig>,
     /// Whether trimming disciplines cut multicast packets, too. `false`: a multicast packet that would be trimmed is
     /// dropped, as by the switches of today that can trim.
     pub trim_multicast: bool,
@@ -80,6 +84,7 @@ impl Default for SwitchConfig {
             red: RedConfig::default(),
             linux_red: LinuxRedConfig::default(),
             phantom: PhantomConfig::default(),
+            pfc: None,
             trim_multicast: true,
             pushed_first: false,
         }
@@ -92,7 +97,7 @@ impl SwitchConfig {
         let queue = if self.queue == QueueKind::Auto { transport.queue() } else { self.queue };
         let or = |given: BufferSize, auto: BufferSize| if given == BufferSize::Auto { auto } else { given };
         let keys = queue.keys();
-        let shared_only = self.shared_buffer.is_some() && !keys.selects;
+        let shared_only = self.pfc.is_some() || (self.shared_buffer.is_some() && !keys.selects);
         let own = if shared_only { BufferSize::Unlimited } else { BufferSize::Packets(keys.buffer) };
         let buffer = or(self.buffer, own);
         let header_buffer = match buffer {
@@ -128,6 +133,7 @@ impl SwitchConfig {
             linux_red: self.linux_red.clone(),
             phantom: self.phantom.clone(),
             pushed_first: self.pushed_first,
+            lossless: self.pfc.is_some(),
             packet,
         }
     }

@@ -13,6 +13,7 @@ use crate::workload::Fault;
 use anabranch_transport::homa::HomaConfig;
 use anabranch_transport::multipath::{FrontBackConfig, MptcpConfig};
 use anabranch_transport::ndp::NdpConfig;
+use anabranch_transport::roce::{DcqcnConfig, RoceConfig};
 use anabranch_transport::scdp::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig};
 use anabranch_transport::tcp::{Algorithm, LongFlowBy, PfabricConfig, TcpConfig};
 use anabranch_transport::udp::UdpConfig;
@@ -100,6 +101,10 @@ transports! {
     NdpPlus = "ndp+": MlfqTrim, PerPacket, TransportConfig::ndp_plus;
     /// No acknowledgement, repetition or congestion control: for traffic that follows a volume series.
     Udp = "udp": DropTail, PerFlow, |c| Protocol::Udp(c.udp.clone());
+    /// RoCEv2's reliable connection: go-back-N, for fabrics that lose nothing (`switch.pfc`).
+    Roce = "roce": DropTail, PerFlow, |c| Protocol::Roce(c.roce.clone());
+    /// RoCEv2 with DCQCN, which answers marks (SIGCOMM 2015).
+    Dcqcn = "dcqcn": Ecn, PerFlow, |c| Protocol::Roce(c.roce.with(&c.dcqcn));
     /// Blocks from front and back over several TCP connections, each on a path of its own (Song 2017).
     FrontBack = "front-back": DropTail, PerFlow, |c| Protocol::Multipath(c.front_back.over(&c.tcp));
     /// Multipath TCP (RFC 8684).
@@ -110,7 +115,7 @@ transports! {
 const THRESHOLDS: &str = "priority_thresholds = [\"10kB\", \"100kB\", \"1MB\", \"10MB\"]";
 
 macro_rules! parameters {
-    ($($(#[doc = $doc:literal])* $table:ident: $config:ty;)+) => {
+    ($($(#[$meta:meta])* $table:ident: $config:ty;)+) => {
         /// Which transport, and the parameters of all of them: a sweep over `transport.name` uses each in its turn.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields)]
@@ -124,7 +129,7 @@ macro_rules! parameters {
             /// twice the window.
             #[serde(default)]
             pub window: WindowRule,
-            $($(#[doc = $doc])* #[serde(default)] pub $table: $config,)+
+            $($(#[$meta])* #[serde(default)] pub $table: $config,)+
         }
 
         impl TransportConfig {
@@ -157,6 +162,12 @@ parameters! {
     pfabric: PfabricConfig;
     /// Parameters of UDP.
     udp: UdpConfig;
+    /// Parameters of RoCEv2, with DCQCN and without.
+    #[serde(skip_serializing_if = "RoceConfig::is_default")]
+    roce: RoceConfig;
+    /// Parameters of DCQCN; all others are those of `transport.roce`.
+    #[serde(skip_serializing_if = "DcqcnConfig::is_default")]
+    dcqcn: DcqcnConfig;
     /// Parameters of Front-Back; all others are those of `transport.tcp`.
     front_back: FrontBackConfig;
     /// Parameters of MPTCP; all others are those of `transport.tcp`.

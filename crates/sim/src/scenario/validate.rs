@@ -43,6 +43,7 @@ impl Scenario {
                 under("", super::failure::changes(&self.failure, &graph).err().into_iter().collect());
                 under("routing", self.routing.check_fabric(&graph));
                 under("measure", self.check_captures(&graph));
+                under("", self.check_pfc(&graph));
                 let rates = graph.links.iter().map(|link| link.rate);
                 let auto = self.switch.check_auto(self.transport.name, rates, self.packet_bytes());
                 under("switch", auto.into_iter().collect());

@@ -142,6 +142,7 @@ pub(crate) fn setup(
     Setup {
         graph: Arc::new(graph),
         queue: Box::new(queue),
+        pfc: None,
         groups: vec![SessionGroup::new("test", transport, path)],
         sessions,
         seed: 1,

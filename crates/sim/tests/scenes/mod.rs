@@ -56,6 +56,7 @@ const TIMEOUTS: &[(&str, &str)] = &[
     ("homa.resend_timeout", "1ms"),
     ("tcp.rto_min", "10ms"),
     ("pfabric.rto", "10ms"),
+    ("roce.timeout", "10ms"),
 ];
 
 /// A scenario.
@@ -106,6 +107,9 @@ scdp.block_symbols = {block_symbols}
 scdp.reorder_tolerance = 0
 ndp.initial_window = {window}
 tcp.initial_window = {window}
+# Switches lose packets here: it goes back again and again.
+roce.packet = "1500B"
+roce.retries = 1000
 {timeouts}"#,
             trees = self.multicast_trees,
         )

@@ -115,6 +115,7 @@ def html(results: Tables, choice: Choice | None = None) -> str:
         drawing=drawing,
         steps=STEPS,
         layers=layers[:MOST_ROWS],
+        pauses=any(row["pause_frames"] for row in layers),
         more_layers=max(0, len(layers) - MOST_ROWS),
         windowed=bool(layers) and all(row["utilisation_window"] is not None for row in layers) and not loads.is_empty(),
         loads=_loads(loads, comparison),

@@ -180,6 +180,13 @@ impl Transmitter {
         self.in_flight.push(hots, id);
     }
 
+    /// Whether a packet waits that may be sent when the port is free.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "each hop of each packet")]
+    fn may_send<Q: Discipline>(&self, queue: &Q) -> bool {
+        if Q::HOLDS_BACK { queue.is_ready() } else { self.waiting > 0 }
+    }
+
     /// Starts all transmissions that were due by `now`. A transmission due exactly now starts before a packet that arrives
     /// exactly now is looked at.
     #[inline(always)]
@@ -200,7 +207,7 @@ impl Transmitter {
             self.queued -= u64::from(hot.size);
             self.waited += u128::from(start - hot.at) * u128::from(hot.size);
             self.start(entity, hots, pending, id, start);
-            self.next_start = if self.waiting > 0 { self.busy_until } else { NEVER };
+            self.next_start = if self.may_send(queue) { self.busy_until } else { NEVER };
         }
     }
 
@@ -239,7 +246,7 @@ impl Transmitter {
         now: u64,
     ) -> Enqueued {
         self.catch_up(queue, entity, hots, pending, now);
-        if self.busy_until <= now {
+        if self.busy_until <= now && passes(queue, &hots[id as usize]) {
             let passing = if self.inspects_passing {
                 hots[id as usize].at = now;
                 let idle = self.rate.bytes_in(Duration(now - self.busy_until.max(self.rare.asked_at)));
@@ -262,7 +269,7 @@ impl Transmitter {
         hots[id as usize].at = now;
         let outcome = queue.enqueue(hots, id);
         self.waiting += u32::from(outcome.rejected == NO_PACKET);
-        self.next_start = if self.waiting > 0 { self.busy_until } else { NEVER };
+        self.next_start = if self.may_send(queue) { self.busy_until } else { NEVER };
         self.max_packets = self.max_packets.max(self.waiting);
         self.queued += u64::from(hots[id as usize].size);
         if !outcome.is_queued() {
@@ -274,4 +281,11 @@ impl Transmitter {
         self.max_bytes = self.max_bytes.max(self.queued);
         outcome
     }
+}
+
+/// Whether a packet that comes to a free port is sent at once.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "each hop of each packet")]
+fn passes<Q: Discipline>(queue: &Q, hot: &Hot) -> bool {
+    !Q::HOLDS_BACK || queue.lets_pass(hot)
 }

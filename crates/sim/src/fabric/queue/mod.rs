@@ -110,6 +110,7 @@ pub mod ecn;
 pub mod express;
 pub mod fair;
 pub mod linux_red;
+pub mod lossless;
 pub mod mlfq;
 pub mod nic;
 pub mod pfabric;
@@ -233,6 +234,9 @@ pub trait Visit {
 
 /// A queue discipline: which packet leaves next, and which has to go when there is no room.
 pub trait Discipline {
+    /// Whether it may hold packets back although the port is free: [`is_ready`](Self::is_ready) and [`lets_pass`](Self::lets_pass) are
+    /// asked. Known when a port is compiled for the discipline, so that all others pay nothing.
+    const HOLDS_BACK: bool = false;
     /// Lets somebody do something with it.
     #[inline]
     fn accept<V: Visit>(&mut self, visitor: V) -> V::Output
@@ -267,6 +271,14 @@ pub trait Discipline {
     /// Whether [`pass`](Self::pass) may do anything but let the packet go as it is. Asked once, of a new queue.
     fn inspects_passing(&self) -> bool {
         false
+    }
+    /// Whether [`dequeue`](Self::dequeue) has a packet to give, where some are held back.
+    fn is_ready(&self) -> bool {
+        self.packets() > 0
+    }
+    /// Whether a packet that comes to a free port may be sent at once, where some are held back.
+    fn lets_pass(&self, _hot: &Hot) -> bool {
+        true
     }
     /// Changes a setting. False if it has no such setting.
     fn set(&mut self, _setting: Setting) -> bool {
@@ -412,6 +424,8 @@ disciplines! {
     Express(Box<express::Express>),
     /// The queue of a host that relays: its own packets as in `Nic`, those of others as in a switch.
     Relay(Box<relay::Relay>),
+    /// Priorities that can be paused one by one (IEEE 802.1Qbb).
+    Lossless(Box<lossless::Lossless>),
     /// Any of these, counted by class and by flow for controllers.
     Watched(Box<watched::Watched>),
 }

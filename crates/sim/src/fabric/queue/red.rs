@@ -10,6 +10,7 @@ use crate::random;
 
 /// Parameters of random early detection.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "one for each rule")]
 pub struct RedParameters {
     /// What the queue may hold.
     pub buffer: Limit,
@@ -27,6 +28,8 @@ pub struct RedParameters {
     pub gentle: bool,
     /// Whether packets that may be marked are marked instead of dropped.
     pub mark: bool,
+    /// Whether it marks only, and drops nothing: where all packets are marked from `max` on, as DCQCN's switches do.
+    pub keeps: bool,
     /// Bytes of a typical packet: an idle queue's average falls as if such packets had arrived all the time.
     pub packet: u64,
 }
@@ -101,14 +104,17 @@ impl Red {
 
     /// Whether the packet may stay, and whether it was marked.
     fn apply(&self, verdict: RedAction, hot: &mut Hot) -> (bool, bool) {
+        let RedParameters { mark, keeps, .. } = self.parameters;
         match verdict {
             RedAction::Admit => (true, false),
-            RedAction::Mark if self.parameters.mark && hot.has(flag::ECT) => {
+            RedAction::Mark | RedAction::Drop
+                if mark && hot.has(flag::ECT) && (verdict == RedAction::Mark || keeps) =>
+            {
                 let news = !hot.has(flag::CE);
                 hot.flags |= flag::CE;
                 (true, news)
             }
-            RedAction::Mark | RedAction::Drop => (false, false),
+            RedAction::Mark | RedAction::Drop => (keeps, false),
         }
     }
 }
@@ -181,8 +187,20 @@ mod tests {
             weight: 0.002,
             gentle: true,
             mark: true,
+            keeps: false,
             packet: 1500,
         }
+    }
+
+    /// DCQCN (SIGCOMM 2015) §3.1, Figure 5: the queue as it is, marks by chance from `K_min` to `K_max`, and all from there on.
+    #[test]
+    fn a_queue_that_loses_nothing_marks_all_from_the_upper_threshold_on() {
+        let dcqcn = RedParameters { weight: 0.0, gentle: false, keeps: true, max_probability: 0.01, ..parameters() };
+        let capable = Hot { flags: flag::DATA | flag::ECT, ..data(0) };
+        assert_eq!(dropped_and_marked(dcqcn, 15.0, capable), (0.0, 1.0));
+        assert_eq!(dropped_and_marked(dcqcn, 15.0, data(0)), (0.0, 0.0));
+        let (dropped, marked) = dropped_and_marked(dcqcn, 10.0, capable);
+        assert!(dropped == 0.0 && (0.005..0.02).contains(&marked), "{marked}");
     }
 
     /// Shares of packets dropped and marked, of many that find this average. The weight is 0, so that they do not change it.

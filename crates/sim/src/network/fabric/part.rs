@@ -52,6 +52,7 @@ impl Fabric {
             changes: self.changes,
             history: History::default(),
             known_ways: RefCell::default(),
+            lossless: self.lossless.clone(),
             graph: Arc::clone(&self.graph),
         }
     }

@@ -71,6 +71,7 @@ impl Bench {
         let setup = Setup {
             graph: Arc::new(graph()),
             queue: Box::new(|_| Queue::DropTail(DropTail::new(Limit::Packets(1)))),
+            pfc: None,
             groups: vec![SessionGroup::new("test", transport, RoutingMode::PerPacket)],
             sessions: vec![session],
             seed: 1,
@@ -89,7 +90,7 @@ impl Bench {
             pulls_by_priority: false,
         };
         let fabric = Fabric::new(&setup, 1500);
-        let engine = Engine::new(Entities::new(setup.graph.ports(), 4, 0, 0), 22_000_000, 1, u64::MAX);
+        let engine = Engine::new(Entities::new(setup.graph.ports(), 4, 0, 0, 0), 22_000_000, 1, u64::MAX);
         let mut ledger = Ledger::new(setup.sessions, setup.groups);
         let session = ledger.open();
         ledger.add_endpoint(session);

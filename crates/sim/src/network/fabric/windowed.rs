@@ -35,9 +35,9 @@ const NOTHING: u64 = u64::MAX;
 #[derive(Default)]
 pub(in crate::network) struct Bench {
     nodes: Vec<NodeId>,
-    ports: Vec<PortId>,
+    pub(super) ports: Vec<PortId>,
     /// What arrives at the switch, and the copies that it makes.
-    arrivals: Vec<Arrival>,
+    pub(super) arrivals: Vec<Arrival>,
     /// Multicast packets among these.
     to_copy: Vec<Arrival>,
     /// What leaves, in any order. See [`PORT_SHIFT`].
@@ -139,6 +139,7 @@ impl Router<'_> {
 impl Fabric {
     /// From now on what is sent goes into boxes. In a part of a run, this concerns the nodes that are `ours`.
     pub(in crate::network) fn use_boxes(&mut self, engine: &mut Engine, ours: impl Fn(NodeId) -> bool) {
+        self.rest_switches(engine);
         let (least, most) = self.spans();
         let Self { graph, .. } = self;
         let switches = graph.nodes.len() - graph.hosts as usize;
@@ -161,6 +162,7 @@ impl Fabric {
         for port in &mut self.ports {
             port.keep(Keeps::OnWire);
         }
+        self.wake_switches(engine);
     }
 
     /// An event of the wheel in a window, if it is that of a link to a switch: what arrives goes into the box of this window.
@@ -209,6 +211,9 @@ impl Fabric {
         bench: &mut Bench,
         until: Moment,
     ) {
+        if self.lossless.is_some() {
+            return self.run_lossless_window(engine, ledger, senders, bench, until);
+        }
         let part = until.time < engine.pending.boxes.end();
         let mut nodes = std::mem::take(&mut bench.nodes);
         engine.pending.boxes.take_nodes(&mut nodes);

@@ -229,6 +229,7 @@ impl Divided {
     /// Moves the run's state to the parts.
     fn scatter(&mut self, network: &mut Network) {
         let Network { engine, fabric, hosts, ledger, .. } = network;
+        fabric.rest_switches(engine);
         let part_of = &*self.partition.part_of;
         for part in &mut self.parts {
             part.engine.restart(engine);
@@ -263,6 +264,9 @@ impl Divided {
                 continue;
             };
             self.parts[usize::from(part_of[node as usize])].engine.pending.wheel.schedule(entity, time);
+        }
+        for part in &mut self.parts {
+            part.fabric.wake_switches(&mut part.engine);
         }
         // The parts need its memory.
         engine.packets = engine.packets.like();
@@ -299,6 +303,7 @@ impl Divided {
                 part.fabric.give_wire(&mut part.engine.packets, port, fabric, &mut engine.packets);
             }
         }
+        fabric.wake_switches(engine);
         let mut theirs: Vec<_> = self.parts.iter_mut().map(|part| &mut part.fabric).collect();
         fabric.learn(&mut theirs);
         let mut theirs: Vec<_> = self.parts.iter_mut().map(|part| &mut part.hosts).collect();

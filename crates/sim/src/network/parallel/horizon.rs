@@ -11,7 +11,9 @@ impl Network {
         let due = |entity| self.engine.pending.wheel.due(entity).unwrap_or(u64::MAX);
         let to_come = &self.ledger.specs()[self.ledger.rows().len()..];
         let last = to_come.last().map_or(u64::MAX, |last| last.start.ps());
-        let known = due(e.sampler).min(due(e.next_change)).min(last).min(self.time_limit.saturating_add(1));
+        let deadlocks = e.deadlocks().map_or(u64::MAX, due);
+        let known =
+            due(e.sampler).min(deadlocks).min(due(e.next_change)).min(last).min(self.time_limit.saturating_add(1));
         if self.stop != Stop::Foreground || known <= self.engine.now {
             return known;
         }

@@ -97,8 +97,12 @@ impl Part {
     #[inline]
     fn dispatch(&mut self, now: u64, entity: Entity) {
         let Self { engine, fabric, hosts, ledger, .. } = self;
-        if entity == engine.entities.next_session {
+        if (engine.entities.next_session..engine.entities.controllers).contains(&entity) {
             engine.now = now;
+            if engine.entities.is_switch(entity) {
+                return fabric.switch_sends(engine, entity);
+            }
+            debug_assert_eq!(entity, engine.entities.next_session);
             return self.open_sessions();
         }
         engine.begin_event(now);

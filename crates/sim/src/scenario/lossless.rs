@@ -1,0 +1,109 @@
+//! What is wrong with a scenario whose switches pause who sends to them.
+
+use super::{BufferSize, QueueKind, Scenario};
+use crate::fabric::graph::Graph;
+use crate::fabric::pfc::Pfc;
+use crate::workload::Fault;
+
+impl Scenario {
+    /// Priority flow control, if there is any.
+    pub(super) fn pfc(&self) -> Option<Pfc> {
+        let switch = &self.switch;
+        switch.pfc.as_ref().map(|pfc| pfc.resolve(switch.shared_buffer, switch.shared_alpha, self.packet_bytes()))
+    }
+
+    /// What is wrong with priority flow control, if there is any; keys relative to the document.
+    pub(super) fn check_pfc(&self, graph: &Graph) -> Vec<Fault> {
+        let Some(pfc) = &self.switch.pfc else { return Vec::new() };
+        let (switch, packet) = (&self.switch, self.packet_bytes());
+        let mut faults = pfc.check(switch.shared_buffer, packet);
+        if faults.is_empty() {
+            faults = pfc.check_memory(switch.shared_buffer, graph, packet);
+        }
+        let mut faults: Vec<Fault> = faults.into_iter().map(|fault| fault.under("switch.pfc")).collect();
+        let pausable = |kind| matches!(kind, QueueKind::DropTail | QueueKind::Ecn | QueueKind::Red);
+        let used = self.workload.iter().map(|workload| self.transport_of(workload));
+        let kind = |name| {
+            if switch.queue == QueueKind::Auto {
+                switch.resolve(name, graph.links[0].rate, packet).queue
+            } else {
+                switch.queue
+            }
+        };
+        if !graph.links.is_empty() && !used.map(kind).all(pausable) {
+            let message = "priority flow control does not go with this queue discipline, which trims, drops or reorders what waits";
+            faults.push(Fault::new("switch.queue", message).hint("queue = \"drop-tail\", \"ecn\" or \"red\""));
+        }
+        if !matches!(switch.buffer, BufferSize::Auto | BufferSize::Unlimited) {
+            let message = "with priority flow control memory counts by the port by which packets come";
+            faults.push(Fault::new("switch.buffer", message).hint("in [switch.pfc], xoff and headroom say how much"));
+        }
+        let to_hosts = graph.links.iter().any(|link| graph.is_host(link.a) && graph.is_host(link.b));
+        let refused = [
+            (switch.pushed_first, "switch.pushed_first", "pushed packets cannot pass others"),
+            (graph.multi_homed() || to_hosts, "fabric", "hosts need one link each, to a switch"),
+            (!self.failure.is_empty(), "failure", "links cannot fail or change"),
+            (!self.controller.is_empty(), "controller", "controllers cannot watch or change switches"),
+            (!self.measure.packets.is_empty(), "measure.packets", "packets cannot be captured"),
+        ];
+        for (_, key, what) in refused.into_iter().filter(|(there, ..)| *there) {
+            faults.push(Fault::new(key, format!("{what} in a fabric with priority flow control")));
+        }
+        faults
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scenario::{Plan, parse};
+
+    /// Each port has a link of 10 Gbps and 1 us: a headroom of 2500 + 1 + 4500 + 64 B, of four ports 28 260 B.
+    const TEXT: &str = r#"
+fabric = { topology = "star", hosts = 4, rate = "10Gbps", delay = "1us" }
+transport = { name = "newreno" }
+[switch.pfc]
+[[workload]]
+sizes = { law = "fixed", size = "1MB" }
+placement = { pattern = "random" }
+"#;
+
+    fn plan(overrides: &[&str]) -> Result<Plan, String> {
+        let overrides: Vec<String> = overrides.iter().map(|&o| o.to_owned()).collect();
+        parse("pfc.toml", TEXT, &overrides).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn what_cannot_work_is_refused_and_says_why() {
+        assert!(plan(&[]).is_ok_and(|plan| plan.warnings.is_empty()));
+        for (overrides, expected) in [
+            (&["switch.pfc.xoff=1KB"][..], "is less than a full packet of 1500 B"),
+            (&["switch.pfc.xoff=unlimited"], "cannot be unlimited"),
+            (&["switch.pfc.xoff=15KB", "switch.pfc.xon=15KB"], "is not below xoff"),
+            (&["switch.pfc.xon=3KB", "switch.shared_buffer=1MB"], "xon is three packets below it"),
+            (&["switch.pfc.priorities=9"], "priorities"),
+            (&["switch.shared_buffer=28KB"], "headroom of all ports of"),
+            (&["switch.shared_buffer=100KB", "switch.pfc.xoff=20KB"], "xoff and headroom of all ports of"),
+            (&["switch.queue=trim"], "does not go with this queue discipline"),
+            (&["transport.name=scdp"], "does not go with this queue discipline"),
+            (&["switch.queue=fair"], "does not go with this queue discipline"),
+            (&["switch.buffer=100 packets"], "memory counts by the port by which packets come"),
+            (&["switch.pushed_first=true"], "pushed packets cannot pass others"),
+            (&[r#"fabric={ topology = "bcube", n = 2, k = 1 }"#], "hosts need one link each"),
+            (&[r#"failure=[{ link = "h0-edge0", at = "1ms", action = "down" }]"#], "failure"),
+            (&[r#"controller=[{ law = "ecn-adaptation" }]"#], "controllers cannot watch"),
+            (&[r#"measure.packets=["h0"]"#], "packets cannot be captured"),
+        ] {
+            let found = plan(overrides).err().unwrap_or_else(|| panic!("{overrides:?} is refused"));
+            assert!(found.contains(expected), "{overrides:?}: {found}");
+        }
+        assert!(plan(&["switch.shared_buffer=29KB"]).is_ok());
+    }
+
+    #[test]
+    fn headroom_that_may_lose_packets_is_a_warning() {
+        for (headroom, warnings) in [("7065B", 0), ("7064B", 1)] {
+            let plan = plan(&[&format!("switch.pfc.headroom={headroom}")]).expect("a scenario");
+            assert_eq!(plan.warnings.len(), warnings, "{headroom}");
+        }
+    }
+}

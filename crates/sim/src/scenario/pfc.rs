@@ -1,0 +1,128 @@
+//! `[switch.pfc]`: priority flow control.
+
+use crate::fabric::buffer::BufferSize;
+use crate::fabric::graph::{Graph, Link};
+use crate::fabric::pfc::{Pfc, Threshold, headroom};
+use crate::workload::Fault;
+use anabranch_transport::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// `xoff = "auto"` without shared memory, and how far `xon = "auto"` is below: csg-htsim's `queue_lossless_input` pauses above 15 packets and
+/// goes on below 12; the switch of the HPCC simulator goes on 3 kB, three of its packets, below a dynamic threshold.
+const XOFF: u64 = 15;
+const BELOW: u64 = 3;
+
+/// Priority flow control (IEEE 802.1Qbb): a switch pauses who sends to it before its memory is full, and loses nothing. Memory counts by
+/// the port by which packets come, and by priority. Of the queue disciplines `drop-tail`, `ecn` and `red` can be paused; hosts' ports are, too.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PfcConfig {
+    /// What a switch holds of the packets of a link and priority at most before it asks for a pause. At least a full packet. `auto`: 15 packets;
+    /// with `switch.shared_buffer`, `switch.shared_alpha` times what is free of it beside all headroom.
+    pub xoff: BufferSize,
+    /// When it holds no more than this, packets may come again. Below `xoff`. `auto`: three full packets less than `xoff`.
+    pub xon: BufferSize,
+    /// What it holds besides, of each link and priority, of packets that come until a pause has taken effect. What finds no headroom is lost,
+    /// and counted as `headroom_drops`. `auto`: two link delays at the link's rate, three full packets, and a pause frame of each
+    /// priority: then nothing is lost.
+    pub headroom: BufferSize,
+    /// Priorities that are told apart and paused one by one, 1 to 8. Packets beyond the last belong to the last. Control packets are never
+    /// paused. Default 1.
+    #[schemars(range(min = 1, max = 8))]
+    pub priorities: u8,
+}
+
+impl Default for PfcConfig {
+    fn default() -> Self {
+        Self { xoff: BufferSize::Auto, xon: BufferSize::Auto, headroom: BufferSize::Auto, priorities: 1 }
+    }
+}
+
+/// A size in bytes, where full packets have `packet` bytes; `None` if it is `auto` or has no limit.
+fn bytes(size: BufferSize, packet: u64) -> Option<u64> {
+    match size {
+        BufferSize::Packets(n) => Some(u64::from(n).saturating_mul(packet)),
+        BufferSize::Bytes(Bytes(n)) => Some(n),
+        BufferSize::Auto | BufferSize::Unlimited => None,
+    }
+}
+
+impl PfcConfig {
+    /// With every `auto` decided, for full packets of `packet` bytes, and for the memory of a switch, if its ports share one, and its
+    /// `shared_alpha`.
+    pub fn resolve(&self, memory: Option<Bytes>, alpha: f64, packet: u64) -> Pfc {
+        let threshold = match (bytes(self.xoff, packet), memory) {
+            (None, Some(memory)) => Threshold::Dynamic { memory: memory.0, alpha, below: BELOW * packet },
+            (xoff, _) => {
+                let xoff = xoff.unwrap_or(XOFF * packet);
+                Threshold::Fixed { xoff, xon: bytes(self.xon, packet).unwrap_or(xoff.saturating_sub(BELOW * packet)) }
+            }
+        };
+        Pfc { priorities: self.priorities.clamp(1, 8), threshold, headroom: bytes(self.headroom, packet) }
+    }
+
+    /// What is wrong with the keys, relative to this table.
+    pub(super) fn check(&self, memory: Option<Bytes>, packet: u64) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        for (key, size) in [("xoff", self.xoff), ("xon", self.xon), ("headroom", self.headroom)] {
+            if size == BufferSize::Unlimited {
+                faults.push(
+                    Fault::new(key, "cannot be unlimited").hint("without priority flow control: leave out switch.pfc"),
+                );
+            }
+        }
+        if !(1..=8).contains(&self.priorities) {
+            faults.push(Fault::new("priorities", format!("must be from 1 to 8, not {}", self.priorities)));
+        }
+        match self.resolve(memory, 1.0, packet).threshold {
+            Threshold::Fixed { xoff, .. } if xoff < packet => {
+                faults.push(Fault::new("xoff", format!("{} is less than a full packet of {packet} B", self.xoff)));
+            }
+            Threshold::Fixed { xoff, xon } if xon >= xoff => {
+                faults.push(Fault::new("xon", format!("{} is not below xoff, which is {}", self.xon, Bytes(xoff))));
+            }
+            Threshold::Dynamic { .. } if self.xon != BufferSize::Auto => {
+                let message = "with a threshold that follows what is free, xon is three packets below it";
+                faults.push(Fault::new("xon", message).hint("give xoff, too"));
+            }
+            _ => {}
+        }
+        faults
+    }
+
+    /// What is wrong with it on the links of a fabric.
+    pub(super) fn check_memory(&self, memory: Option<Bytes>, graph: &Graph, packet: u64) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        let pfc = self.resolve(memory, 1.0, packet);
+        let needed = |link: &Link| headroom(link.rate, link.delay, packet, pfc.priorities);
+        let most = graph.links.iter().max_by_key(|link| needed(link));
+        if let (Some(given), Some(link)) = (pfc.headroom, most)
+            && given < needed(link)
+        {
+            let [a, b] = [link.a, link.b].map(|node| &graph.nodes[node as usize].name);
+            let (given, needed) = (Bytes(given), Bytes(needed(link)));
+            let message = format!("{given} may be too small between {a} and {b}, where nothing is lost with {needed}");
+            faults.push(Fault::new("headroom", message).hint("headroom = \"auto\"").warn());
+        }
+        let Some(memory) = memory else { return faults };
+        let mut takes = vec![0_u64; graph.nodes.len()];
+        for link in &graph.links {
+            let own = pfc.headroom.unwrap_or_else(|| needed(link));
+            let shared = if let Threshold::Fixed { xoff, .. } = pfc.threshold { xoff } else { 0 };
+            for node in [link.a, link.b] {
+                takes[node as usize] += own.saturating_add(shared).saturating_mul(u64::from(pfc.priorities));
+            }
+        }
+        let largest = (graph.hosts as usize..graph.nodes.len()).max_by_key(|&node| takes[node]);
+        if let Some(node) = largest.filter(|&node| takes[node] >= memory.0) {
+            let (name, takes) = (&graph.nodes[node].name, Bytes(takes[node]));
+            let what = if matches!(pfc.threshold, Threshold::Fixed { .. }) { "xoff and headroom" } else { "headroom" };
+            let message = format!("{what} of all ports of {name} take {takes}, and switch.shared_buffer is {memory}");
+            faults.push(
+                Fault::new("headroom", message).hint("give switches a larger shared_buffer, or fewer priorities"),
+            );
+        }
+        faults
+    }
+}

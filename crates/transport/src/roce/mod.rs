@@ -1,0 +1,109 @@
+//! RoCEv2's reliable connection (InfiniBand Architecture Specification, volume 1, §9.7, and its Annex A17): a message in packets with sequence
+//! numbers, *go-back-N*.
+//!
+//! A receiver takes packets in order only. After a gap it says once which packet it expects (NAK), and the sender sends that one and all
+//! after it again; if even this is lost, a timeout does the same. So the transport needs a fabric that loses nothing (`switch.pfc`),
+//! and one path for each connection.
+//!
+//! Interfaces make packets when their link can send them, not before: a sender hands over a packet when its host's queue is empty, and a host that
+//! is paused has packets in its memory, not in its queue.
+//!
+//! [DCQCN](DcqcnConfig) controls the rate, if it is asked for.
+//!
+//! Not here: connection set-up, receive credits, RETH and other extended headers, reads and atomics.
+
+mod config;
+mod dcqcn;
+mod receiver;
+mod sender;
+
+#[cfg(test)]
+mod tests;
+
+pub use config::RoceConfig;
+pub use dcqcn::{Constants, DcqcnConfig};
+pub use receiver::Receiver;
+pub use sender::Sender;
+
+use crate::{Arrival, Endpoint, Event, Stats, Time, Transmit};
+
+/// Header of a packet. Packets count from 0: the 24 bits of a real PSN wrap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Header {
+    /// A packet of the message.
+    Data {
+        /// Its number.
+        psn: u64,
+        /// Bytes of the whole message.
+        message: u64,
+    },
+    /// All packets before this one have arrived.
+    Ack(u64),
+    /// This packet is expected, and a later one has arrived.
+    Nak(u64),
+    /// Marked packets have arrived ([DCQCN](DcqcnConfig)).
+    Cnp,
+}
+
+/// Packets that a message of `bytes` takes: an empty one takes one.
+fn packets(bytes: u64, payload: u64) -> u64 {
+    bytes.div_ceil(payload).max(1)
+}
+
+/// Either end of a transfer.
+#[derive(Clone, Debug)]
+pub enum Connection {
+    /// The end that has the message.
+    Sender(Sender),
+    /// The end that wants it.
+    Receiver(Receiver),
+}
+
+/// Calls a method of either end.
+macro_rules! either {
+    ($self:ident, $end:ident => $call:expr) => {
+        match $self {
+            Connection::Sender($end) => $call,
+            Connection::Receiver($end) => $call,
+        }
+    };
+}
+
+impl Endpoint for Connection {
+    type Header = Header;
+
+    fn handle_packet(&mut self, now: Time, arrival: &Arrival<Header>) {
+        either!(self, end => end.receive(now, arrival));
+    }
+    fn handle_timeout(&mut self, now: Time) {
+        either!(self, end => end.time_passes(now));
+    }
+    fn set_departure(&mut self, at: Time) {
+        if let Self::Sender(end) = self {
+            end.set_departure(at);
+        }
+    }
+    fn uses_departure(&self) -> bool {
+        matches!(self, Self::Sender(_))
+    }
+    fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Header>> {
+        either!(self, end => end.next_packet(now))
+    }
+    fn poll_timeout(&self) -> Option<Time> {
+        either!(self, end => end.deadline())
+    }
+    fn poll_event(&mut self) -> Option<Event> {
+        either!(self, end => end.next_event())
+    }
+    fn set_available(&mut self, _now: Time, bytes: u64) {
+        if let Self::Sender(end) = self {
+            end.provide(bytes);
+        }
+    }
+    fn stats(&self) -> Stats {
+        either!(self, end => end.stats())
+    }
+    fn waiting_for(&self) -> String {
+        either!(self, end => end.waiting_for())
+    }
+}

@@ -1,0 +1,122 @@
+//! The end that wants a message: takes packets in order, and says what it expects.
+
+use super::{Header, RoceConfig, packets};
+use crate::{Arrival, Event, Stats, Time, Transmit};
+
+/// A receiver of one message.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    config: RoceConfig,
+    /// The next packet in order.
+    expected: u64,
+    /// Bytes of the message, once known.
+    message: Option<u64>,
+    /// It has said which packet it expects, and waits for that one (InfiniBand §9.7.5.2.8: one NAK for each gap).
+    asked: bool,
+    answer: Option<Header>,
+    /// A CNP is to be sent, and when the last one was.
+    notifies: bool,
+    notified: Option<Time>,
+    /// When it closes, once all has arrived, if nothing comes.
+    deadline: Option<Time>,
+    events: [Option<Event>; 2],
+    stats: Stats,
+}
+
+impl Receiver {
+    /// Waits for a message.
+    pub fn new(config: &RoceConfig) -> Self {
+        Self {
+            config: config.clone(),
+            expected: 0,
+            message: None,
+            asked: false,
+            answer: None,
+            notifies: false,
+            notified: None,
+            deadline: None,
+            events: [None; 2],
+            stats: Stats::default(),
+        }
+    }
+
+    /// The number of packets of the message, once known.
+    fn packets(&self) -> Option<u64> {
+        self.message.map(|bytes| packets(bytes, self.config.payload()))
+    }
+
+    /// A packet has arrived.
+    pub(super) fn receive(&mut self, now: Time, arrival: &Arrival<Header>) {
+        self.stats.trimmed_received += u64::from(arrival.trimmed);
+        self.stats.marked_received += u64::from(arrival.ce);
+        let Header::Data { psn, message } = arrival.header else { return };
+        if arrival.trimmed || arrival.returned {
+            return;
+        }
+        self.stats.data_received += 1;
+        if let Some(dcqcn) = self.config.dcqcn.as_ref().filter(|_| arrival.ce)
+            && self.notified.is_none_or(|last| now >= last + dcqcn.cnp_interval())
+        {
+            (self.notifies, self.notified) = (true, Some(now));
+        }
+        let message = *self.message.get_or_insert(message);
+        let all = packets(message, self.config.payload());
+        if psn > self.expected {
+            if !std::mem::replace(&mut self.asked, true) {
+                self.answer = Some(Header::Nak(self.expected));
+            }
+        } else if psn < self.expected {
+            // A duplicate: its acknowledgement may be lost.
+            self.answer = Some(Header::Ack(self.expected));
+        } else if psn < all {
+            self.expected += 1;
+            self.asked = false;
+            self.stats.bytes_delivered = message.min(self.expected * self.config.payload());
+            let every = u64::from(self.config.ack_every);
+            if self.expected == all || (every > 0 && self.expected.is_multiple_of(every)) {
+                self.answer = Some(Header::Ack(self.expected));
+            }
+            if self.expected == all {
+                self.events[0] = Some(Event::Completed { at: now });
+            }
+        }
+        if self.expected == all {
+            self.deadline = Some(now + self.config.linger());
+        }
+    }
+
+    pub(super) fn time_passes(&mut self, now: Time) {
+        if self.deadline.is_some_and(|deadline| deadline <= now) {
+            self.deadline = None;
+            self.events[1] = Some(Event::Closed);
+        }
+    }
+
+    pub(super) fn next_packet(&mut self, _now: Time) -> Option<Transmit<Header>> {
+        if std::mem::take(&mut self.notifies) {
+            // With 16 B that are reserved (Annex A17).
+            return Some(Transmit::control(Header::Cnp, 0, self.config.header.0 as u32 + 16));
+        }
+        self.answer.take().map(|answer| Transmit::control(answer, 0, self.config.header.0 as u32))
+    }
+
+    pub(super) fn deadline(&self) -> Option<Time> {
+        self.deadline
+    }
+
+    pub(super) fn next_event(&mut self) -> Option<Event> {
+        self.events.iter_mut().find_map(Option::take)
+    }
+
+    pub(super) fn stats(&self) -> Stats {
+        self.stats
+    }
+
+    pub(super) fn waiting_for(&self) -> String {
+        match self.packets() {
+            Some(all) if self.expected == all => "for repetitions, all has arrived".to_owned(),
+            Some(all) => format!("for packet {} of {all}", self.expected),
+            None => "for the first packet".to_owned(),
+        }
+    }
+}

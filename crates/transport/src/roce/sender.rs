@@ -1,0 +1,175 @@
+//! The end that has a message: sends its packets at a pace, and goes back where the receiver says, or after a timeout.
+
+use super::dcqcn::RateControl;
+use super::{Header, RoceConfig, packets};
+use crate::retries::Retries;
+use crate::units::PS_PER_S;
+use crate::{Arrival, Event, FailureReason, Rate, Stats, Time, Transmit};
+
+/// A sender of one message.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    config: RoceConfig,
+    /// Bytes of the message, and those that the application has.
+    message: u64,
+    available: u64,
+    /// Packets that are acknowledged, the next one to send, and the first that has never been sent.
+    acknowledged: u64,
+    next: u64,
+    fresh: u64,
+    /// When the pace allows the next packet, and when the host's queue is empty.
+    paced: Time,
+    departure: Time,
+    /// When its first packet was handed over, and its bytes; the rate of the link, once known.
+    first: Option<(Time, u64)>,
+    line: Option<Rate>,
+    control: Option<Box<RateControl>>,
+    /// When it goes back, if nothing is acknowledged.
+    timeout: Option<Time>,
+    retries: Retries,
+    event: Option<Event>,
+    over: bool,
+    stats: Stats,
+}
+
+impl Sender {
+    /// Sends a message; `None` has no end.
+    pub fn new(config: &RoceConfig, bytes: Option<u64>) -> Self {
+        let message = bytes.unwrap_or(u64::MAX);
+        Self {
+            config: config.clone(),
+            message,
+            available: message,
+            acknowledged: 0,
+            next: 0,
+            fresh: 0,
+            paced: Time::ZERO,
+            departure: Time::ZERO,
+            first: None,
+            line: None,
+            control: None,
+            timeout: None,
+            retries: Retries::default(),
+            event: None,
+            over: false,
+            stats: Stats::default(),
+        }
+    }
+
+    fn packets(&self) -> u64 {
+        packets(self.message, self.config.payload())
+    }
+
+    /// Bytes of the message in a packet.
+    fn payload(&self, psn: u64) -> u64 {
+        let before = psn.saturating_mul(self.config.payload());
+        (self.message - before).min(self.config.payload())
+    }
+
+    /// Whether there is a packet to send, if the time has come.
+    fn has_packet(&self) -> bool {
+        let end = || self.next.saturating_mul(self.config.payload()) + self.payload(self.next);
+        !self.over && self.next < self.packets() && end() <= self.available
+    }
+
+    pub(super) fn set_departure(&mut self, at: Time) {
+        self.departure = at;
+        // The link was free when its first packet was handed over: how long that takes tells the link's rate.
+        if let Some((handed, size)) = self.first.filter(|&(handed, _)| self.line.is_none() && at > handed) {
+            let bits = u128::from(size) * 8 * u128::from(PS_PER_S);
+            self.line = Some(Rate((bits / u128::from(at.since(handed).ps())) as u64));
+        }
+    }
+
+    /// Its congestion control, once the rate of the link is known.
+    fn control(&mut self) -> Option<&mut RateControl> {
+        let line = self.config.rate.or(self.line);
+        if let (None, Some(dcqcn), Some(line)) = (&self.control, &self.config.dcqcn, line) {
+            self.control = Some(Box::new(RateControl::new(dcqcn, line)));
+        }
+        self.control.as_deref_mut()
+    }
+
+    fn on_cnp(&mut self, now: Time) {
+        if let Some(control) = self.control() {
+            control.on_cnp(now);
+        }
+    }
+
+    pub(super) fn provide(&mut self, bytes: u64) {
+        self.available = bytes.min(self.message);
+    }
+
+    pub(super) fn receive(&mut self, now: Time, arrival: &Arrival<Header>) {
+        let (expected, goes_back) = match arrival.header {
+            Header::Ack(expected) => (expected, false),
+            Header::Nak(expected) => (expected, true),
+            Header::Cnp if !self.over => return self.on_cnp(now),
+            Header::Data { .. } | Header::Cnp => return,
+        };
+        // An old one, or one of packets that were never sent.
+        if self.over || expected < self.acknowledged || expected > self.fresh {
+            return;
+        }
+        if expected > self.acknowledged || goes_back {
+            self.retries.on_answer();
+            self.timeout = (expected < self.fresh).then(|| now + self.config.timeout);
+        }
+        self.acknowledged = expected;
+        self.next = if goes_back { expected } else { self.next.max(expected) };
+        if expected == self.packets() {
+            (self.over, self.timeout, self.event) = (true, None, Some(Event::Closed));
+        }
+    }
+
+    pub(super) fn time_passes(&mut self, now: Time) {
+        if self.over || self.timeout.is_none_or(|at| now < at) {
+            return;
+        }
+        self.stats.timeouts += 1;
+        self.timeout = None;
+        self.next = self.acknowledged;
+        if self.retries.on_timeout(self.config.retries) {
+            (self.over, self.event) = (true, Some(Event::Failed(FailureReason::TimedOut)));
+        }
+    }
+
+    pub(super) fn next_packet(&mut self, now: Time) -> Option<Transmit<Header>> {
+        if !self.has_packet() || now < self.paced.max(self.departure) {
+            return None;
+        }
+        let psn = self.next;
+        let size = self.config.header.0 + self.payload(psn);
+        self.next += 1;
+        self.stats.data_sent += 1;
+        self.stats.retransmitted += u64::from(psn < self.fresh);
+        self.fresh = self.fresh.max(self.next);
+        self.first.get_or_insert((now, size));
+        if let Some(control) = self.control() {
+            self.paced = now + control.on_sent(now, size);
+        } else if let Some(rate) = self.config.rate {
+            self.paced = now + rate.transmit_time(size);
+        }
+        self.timeout.get_or_insert(now + self.config.timeout);
+        let header = Header::Data { psn, message: self.message };
+        let transmit = Transmit::data(header, 0, size as u32, self.config.header.0 as u32);
+        Some(Transmit { ect: self.config.dcqcn.is_some(), ..transmit })
+    }
+
+    pub(super) fn deadline(&self) -> Option<Time> {
+        let sends = self.has_packet().then(|| self.paced.max(self.departure));
+        sends.into_iter().chain(self.timeout).min()
+    }
+
+    pub(super) fn next_event(&mut self) -> Option<Event> {
+        self.event.take()
+    }
+
+    pub(super) fn stats(&self) -> Stats {
+        self.stats
+    }
+
+    pub(super) fn waiting_for(&self) -> String {
+        format!("for packet {} of {} to be acknowledged", self.acknowledged, self.packets())
+    }
+}
