@@ -8,6 +8,9 @@ use crate::units::{Bytes, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// Duplicate ACKs that mean a loss (RFC 5681 §3.2).
+pub(super) const DUP_THRESHOLD: u32 = 3;
+
 /// What tells FA-DCTCP that a flow is a long one (Joy 2015, §3.3.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

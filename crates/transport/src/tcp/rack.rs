@@ -6,10 +6,9 @@
 //! connection, where the RFC recommends that of some minutes. A repetition that is lost does not reduce the window again (RFC 5681 §4.3
 //! would have it), as in Linux: proportional rate reduction lets no more leave than arrives.
 
-use super::config::TcpConfig;
+use super::config::{DUP_THRESHOLD, TcpConfig};
 use super::probe::Probe;
 use super::ranges::RangeSet;
-use super::scoreboard::DUP_THRESHOLD;
 use super::segment::Segment;
 use super::sent::{Losses, Sent, SentSegments};
 use crate::units::{Duration, Time};

@@ -5,13 +5,10 @@
 //!
 //! It is kept across retransmission timeouts: receivers here never renege (RFC 6675 §5.1).
 
-use super::config::TcpConfig;
+use super::config::{DUP_THRESHOLD, TcpConfig};
 use super::rack::Rack;
 use super::ranges::RangeSet;
 use super::segment::Segment;
-
-/// Duplicate ACKs that mean a loss (RFC 5681 §3.2).
-pub(super) const DUP_THRESHOLD: u32 = 3;
 
 /// Everything that only a connection with SACK needs.
 #[derive(Clone, Debug, Default)]

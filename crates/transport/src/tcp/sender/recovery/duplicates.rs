@@ -1,8 +1,7 @@
 //! Duplicate ACKs outside recovery: when they mean a loss, and what may be sent beyond the window on them.
 
-use crate::tcp::config::TcpConfig;
+use crate::tcp::config::{DUP_THRESHOLD, TcpConfig};
 use crate::tcp::congestion::Control;
-use crate::tcp::scoreboard::DUP_THRESHOLD;
 
 /// Duplicate ACKs since the last ACK of something new.
 #[derive(Clone, Debug)]

@@ -4,8 +4,8 @@
 //! be sent: inflated by what has left the network, as it is in RFC 5681 §3.2.
 
 use super::Step;
+use crate::tcp::config::DUP_THRESHOLD;
 use crate::tcp::prr::{Feedback, ProportionalRateReduction};
-use crate::tcp::scoreboard::DUP_THRESHOLD;
 use crate::tcp::sender::window::Change;
 
 /// A fast recovery.
