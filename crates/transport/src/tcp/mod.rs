@@ -20,7 +20,6 @@ mod flow;
 mod outgoing;
 mod pfabric;
 mod prr;
-pub(crate) mod ranges;
 mod receiver;
 mod scoreboard;
 mod segment;

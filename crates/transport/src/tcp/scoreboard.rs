@@ -3,8 +3,8 @@
 //!
 //! It is kept across retransmission timeouts: receivers here never renege (RFC 6675 §5.1).
 
-use super::ranges::RangeSet;
 use super::segment::Segment;
+use crate::ranges::RangeSet;
 
 /// Duplicate ACKs that mean a loss (RFC 5681 §3.2).
 pub(super) const DUP_THRESHOLD: u32 = 3;
