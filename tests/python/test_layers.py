@@ -50,11 +50,15 @@ LAYERS = {
     """,
     "transport": """
         units
-        config
+        config standings
         demotion endpoint rank
-        back_off outbox pacer pull retries round_trip
+        back_off object outbox pacer pull ranges retries round_trip
         testing
+<<<<<<< HEAD
         ndp roce scdp tcp udp
+=======
+        homa ndp scdp tcp udp
+>>>>>>> homa
         multipath
     """,
     "host": """

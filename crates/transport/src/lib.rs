@@ -19,6 +19,7 @@ mod object;
 mod outbox;
 pub mod pacer;
 pub mod pull;
+mod ranges;
 pub mod rank;
 mod retries;
 pub mod roce;

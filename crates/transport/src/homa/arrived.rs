@@ -1,6 +1,6 @@
 //! The packets of a message that have arrived.
 
-use crate::tcp::ranges::RangeSet;
+use crate::ranges::RangeSet;
 
 /// All below a number, and ranges above it.
 #[derive(Clone, Debug, Default)]

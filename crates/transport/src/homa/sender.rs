@@ -5,8 +5,8 @@ use super::silence::Silence;
 use super::turn::Turn;
 use super::{ENDLESS, HomaConfig};
 use crate::object::Object;
+use crate::ranges::RangeSet;
 use crate::standings::{Claim, ClaimChange, Standing};
-use crate::tcp::ranges::RangeSet;
 use crate::units::Time;
 use crate::{Arrival, Endpoint, Event, FailureReason, Stats, Transmit};
 

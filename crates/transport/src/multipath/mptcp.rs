@@ -3,7 +3,8 @@
 
 use super::bundle::{Set, members, next_of};
 use super::config::MptcpScheduler;
-use crate::tcp::{Connection, ranges::RangeSet};
+use crate::ranges::RangeSet;
+use crate::tcp::Connection;
 use std::ops::Range;
 
 /// A sender's data under MPTCP.

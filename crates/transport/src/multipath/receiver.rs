@@ -8,7 +8,7 @@ use super::packet::{reset, wrap};
 use super::resets::Resets;
 use crate::Arrival;
 use crate::endpoint::{Endpoint, Event, Stats, Transmit};
-use crate::tcp::ranges::RangeSet;
+use crate::ranges::RangeSet;
 use crate::tcp::{Connection, Flags, FlowSpec, Segment};
 use crate::units::{Duration, Time};
 

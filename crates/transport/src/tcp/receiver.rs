@@ -1,9 +1,9 @@
 //! The passive end's data path: reassembly, and when and how to acknowledge.
 
 use super::config::TcpConfig;
-use super::ranges::RangeSet;
 use super::segment::{Flags, MAX_SACK_BLOCKS, Segment};
 use crate::endpoint::Stats;
+use crate::ranges::RangeSet;
 use crate::units::{Duration, Time};
 
 /// Receive side of a connection.
