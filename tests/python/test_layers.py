@@ -54,11 +54,7 @@ LAYERS = {
         demotion endpoint rank
         back_off object outbox pacer pull ranges retries round_trip
         testing
-<<<<<<< HEAD
-        ndp roce scdp tcp udp
-=======
-        homa ndp scdp tcp udp
->>>>>>> homa
+        homa ndp roce scdp tcp udp
         multipath
     """,
     "host": """

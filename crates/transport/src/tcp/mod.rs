@@ -21,11 +21,7 @@ mod outgoing;
 mod pfabric;
 mod probe;
 mod prr;
-<<<<<<< HEAD
 mod rack;
-pub(crate) mod ranges;
-=======
->>>>>>> homa
 mod receiver;
 mod scoreboard;
 mod segment;

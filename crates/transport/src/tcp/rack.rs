@@ -8,9 +8,9 @@
 
 use super::config::{DUP_THRESHOLD, TcpConfig};
 use super::probe::Probe;
-use super::ranges::RangeSet;
 use super::segment::Segment;
 use super::sent::{Losses, Sent, SentSegments};
+use crate::ranges::RangeSet;
 use crate::units::{Duration, Time};
 
 /// Loss detection by time, of one sender.

@@ -5,12 +5,8 @@
 //!
 //! It is kept across retransmission timeouts: receivers here never renege (RFC 6675 §5.1).
 
-<<<<<<< HEAD
 use super::config::{DUP_THRESHOLD, TcpConfig};
 use super::rack::Rack;
-use super::ranges::RangeSet;
-=======
->>>>>>> homa
 use super::segment::Segment;
 use crate::ranges::RangeSet;
 
