@@ -25,7 +25,7 @@ pub struct PfcConfig {
     pub xon: BufferSize,
     /// What it holds besides, of each link and priority, of packets that come until a pause has taken effect. What finds no headroom is lost,
     /// and counted as `headroom_drops`. `auto`: two link delays at the link's rate, three full packets, and a pause frame of each
-    /// priority: then nothing is lost.
+    /// priority: then nothing is lost (of multicast packets, each copy counts).
     pub headroom: BufferSize,
     /// Priorities that are told apart and paused one by one, 1 to 8. Packets beyond the last belong to the last. Control packets are never
     /// paused. Default 1.
