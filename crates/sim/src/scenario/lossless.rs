@@ -79,6 +79,7 @@ placement = { pattern = "random" }
             (&["switch.pfc.xoff=1KB"][..], "is less than a full packet of 1500 B"),
             (&["switch.pfc.xoff=unlimited"], "cannot be unlimited"),
             (&["switch.pfc.xoff=15KB", "switch.pfc.xon=15KB"], "is not below xoff"),
+            (&["switch.pfc.headroom=1KB"], "is less than a full packet"),
             (&["switch.pfc.xon=3KB", "switch.shared_buffer=1MB"], "xon is three packets below it"),
             (&["switch.pfc.priorities=9"], "priorities"),
             (&["switch.shared_buffer=28KB"], "headroom of all ports of"),

@@ -75,7 +75,13 @@ impl PfcConfig {
         if !(1..=8).contains(&self.priorities) {
             faults.push(Fault::new("priorities", format!("must be from 1 to 8, not {}", self.priorities)));
         }
-        match self.resolve(memory, 1.0, packet).threshold {
+        let resolved = self.resolve(memory, 1.0, packet);
+        if resolved.headroom.is_some_and(|headroom| headroom < packet) {
+            // A packet that finds no room would pause who sent it, of whom nothing waits whose leaving could end that.
+            let message = format!("{} is less than a full packet of {packet} B", self.headroom);
+            faults.push(Fault::new("headroom", message).hint("headroom = \"auto\""));
+        }
+        match resolved.threshold {
             Threshold::Fixed { xoff, .. } if xoff < packet => {
                 faults.push(Fault::new("xoff", format!("{} is less than a full packet of {packet} B", self.xoff)));
             }

@@ -248,7 +248,7 @@ impl SwitchConfig {
             ),
             ("header_buffer", self.header_buffer != default.header_buffer, keys.trims, "trims nothing"),
             ("weight", self.weight != default.weight, keys.trims, "trims nothing"),
-            ("priorities", self.priorities != default.priorities, keys.priorities, "has no priorities"),
+            ("priorities", self.priorities != default.priorities, keys.priorities, "has no number of them to choose"),
             ("victim", self.victim != default.victim, keys.victim.is_some(), "drops what arrives"),
             ("trim_multicast", !self.trim_multicast, keys.trims, "trims nothing"),
             ("red", self.red != default.red, keys.red, "is not \"red\""),

@@ -148,9 +148,12 @@ impl Endpoint for Receiver {
                 if !self.opens(message) {
                     return;
                 }
+                // Who asks has sent all that it may, and waits for grants.
+                self.sender_busy = false;
                 self.answer();
             }
-            Header::Busy if self.state != State::Listening => self.sender_busy = true,
+            // Overtaken by what it speaks of, it means nothing.
+            Header::Busy if self.state != State::Listening => self.sender_busy = self.waits(),
             _ => return,
         }
         self.silence.broken(now);

@@ -90,7 +90,7 @@ pub struct TcpConfig {
     /// Upper bound of the backed-off retransmission timeout, at least `rto_min`. Default 60 s (RFC 6298 §2.5).
     pub rto_max: Duration,
     /// Clock granularity G of RFC 6298 §2: the least margin between the smoothed round-trip time and the timeout. Timers of `rack` fire so
-    /// much later than computed. Default 1 us; Linux's RACK waits for two clock ticks, 8 ms at 250 Hz.
+    /// much later than computed. Default 1 us; Linux 6.1 adds 2 ms to those of RACK, and rounds up to clock ticks.
     pub clock_granularity: Duration,
     /// Acknowledge every second full segment, or after `delayed_ack_timeout` (RFC 5681 §4.2). Default false.
     pub delayed_ack: bool,

@@ -60,7 +60,8 @@ impl Recent {
         told.highest = told.highest.max(sent.end);
         if sent.repeated {
             // So soon after the repetition it is an earlier copy that has arrived.
-            if round_trip < self.least {
+            // Before any round trip was measured nothing tells them apart.
+            if self.least != Duration(u64::MAX) && round_trip < self.least {
                 return false;
             }
         } else {
@@ -104,6 +105,13 @@ impl Rack {
 
     pub(super) fn set_time(&mut self, now: Time) {
         self.now = now;
+    }
+
+    /// The handshake's round trip counts before there is another (§6.2 step 1 takes all samples of RFC 6298).
+    pub(super) fn know_round_trip(&mut self, smoothed: Duration) {
+        if self.recent.least == Duration(u64::MAX) && smoothed > Duration::ZERO {
+            self.recent.least = smoothed;
+        }
     }
 
     pub(super) fn segments(&self) -> &SentSegments {

@@ -107,21 +107,26 @@ impl Sender {
     /// The same with RACK-TLP.
     fn on_ack_by_time(&mut self, timer: &mut RetransmissionTimer, now: Time, segment: &Segment) {
         self.recovery.set_time(now);
+        self.recovery.know_round_trip(timer.srtt());
         let was_full = self.window.is_full(self.recovery.in_flight(self.stream.space()));
         let news = self.stream.on_ack(segment);
         match news {
             News::Nothing => {}
             News::Progress(bytes) => {
                 self.on_progress(timer, now, segment, bytes, was_full);
-                self.recovery.schedule_probe(timer, now);
             }
             News::Duplicate => self.on_duplicate_ack(segment, &self.flow(timer, now)),
         }
-        if self.recovery.probe_has_repaired(segment, matches!(news, News::Progress(_))) {
+        let is_progress = matches!(news, News::Progress(_));
+        if self.recovery.probe_has_repaired(segment, is_progress) {
             // RFC 8985 §7.4.2: the congestion control hears of it.
             let flow = self.flow(timer, now);
             self.window.on_loss(self.recovery.take_flight(self.stream.space()), &flow);
             self.ecn.on_reduced(self.stream.space().max());
+        }
+        if is_progress {
+            // After that: the probe that this ACK answers is on its way no more.
+            self.recovery.schedule_probe(timer, now);
         }
     }
 

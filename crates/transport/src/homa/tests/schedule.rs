@@ -123,6 +123,34 @@ fn a_message_whose_sender_is_busy_leaves_its_place_until_more_of_it_arrives() {
 }
 
 #[test]
+fn a_busy_sender_that_has_sent_all_it_may_gets_its_place_back() {
+    let busy = Arrival { header: Header::Busy, from: 0, trimmed: false, ce: false, returned: false };
+    let mut receiver = receiver(&HomaConfig::default(), 50, 3);
+    assert!(receiver.poll_claim().is_some());
+    receiver.handle_packet(Time::ZERO, &busy);
+    assert!(receiver.poll_claim().is_some_and(|change| change.remaining.is_none()));
+    // It asks: so nothing that it may send is left.
+    let asks = Arrival { header: Header::NeedAck { message: 50 * PAYLOAD }, ..busy };
+    receiver.handle_packet(Time::ZERO, &asks);
+    assert!(receiver.poll_claim().is_some_and(|change| change.remaining == Some(47 * PAYLOAD)));
+}
+
+#[test]
+fn a_busy_sender_s_word_that_was_overtaken_by_its_packets_means_nothing() {
+    let mut receiver = receiver(&HomaConfig::default(), 50, 3);
+    assert!(receiver.poll_claim().is_some());
+    // All seven that it may send without a grant.
+    for seq in 3..7 {
+        arrive(&mut receiver, 50, seq);
+    }
+    while receiver.poll_claim().is_some() {}
+    let busy = Arrival { header: Header::Busy, from: 0, trimmed: false, ce: false, returned: false };
+    receiver.handle_packet(Time::ZERO, &busy);
+    assert_eq!(receiver.poll_claim(), None, "its claim stands");
+    assert!(receiver.claim().is_some());
+}
+
+#[test]
 fn a_sender_waits_for_its_turn_and_for_the_queue_that_it_finds() {
     let at = |us| Time::ZERO + Duration::from_us(us);
     let mut sender = Sender::new(&HomaConfig::default(), Some(3 * PAYLOAD));

@@ -40,6 +40,8 @@ impl Samples {
 
     /// Something is sent again: whatever is outstanding may be acknowledged by that, or have waited for it.
     pub(super) fn on_retransmission(&mut self) {
+        // A probe repeats where no loss was found (Karn's rule, RFC 6298 §3).
+        self.end = 0;
         if let Some(each) = &mut self.each {
             each.clear();
         }

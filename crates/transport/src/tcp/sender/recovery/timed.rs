@@ -34,6 +34,14 @@ impl Recovery {
         }
     }
 
+    /// So long is the smoothed round trip; zero: not known.
+    #[inline]
+    pub(in crate::tcp::sender) fn know_round_trip(&mut self, smoothed: Duration) {
+        if let Some(rack) = self.rack_mut() {
+            rack.know_round_trip(smoothed);
+        }
+    }
+
     /// Whether the ACK of new data would wait for something that is lost, late or repeated.
     #[inline]
     pub(super) fn has_timed_hole(&self) -> bool {
