@@ -78,7 +78,9 @@ def _without_headroom(results: Tables) -> list[str]:
     lost_where = (
         f"{count} packets were lost for want of headroom in a fabric that is to lose none, most from {src} to {dst}"
     )
-    return [f'{lost_where}: headroom = "auto" is enough for packets that go on once, not for copies of multicast packets']
+    return [
+        f'{lost_where}: headroom = "auto" is enough for packets that go on once, not for copies of multicast packets'
+    ]
 
 
 def _same(results: Tables) -> list[str]:
