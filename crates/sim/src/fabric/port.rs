@@ -193,8 +193,8 @@ impl Port {
     #[inline]
     pub fn idle_at(&mut self, entity: Entity, hots: &mut [Hot], pending: &mut Pending, now: u64) -> u64 {
         let jittery = self.tx.particular && self.tx.is_jittery();
-        if jittery || self.tx.ps_per_byte == 0 {
-            // Catch up first, so that jitter and rounding don't depend on who looks.
+        if jittery || self.tx.ps_per_byte == 0 || self.lossless().is_some() {
+            // Catch up first, so that jitter, rounding and what is paused don't depend on who looks.
             self.catch_up(entity, hots, pending, now);
         }
         if self.tx.waiting == 0 {
