@@ -45,3 +45,4 @@ mod views;
 mod volumes;
 mod window;
 mod window_control;
+mod worlds;
