@@ -112,16 +112,15 @@ impl Sender {
         let news = self.stream.on_ack(segment);
         match news {
             News::Nothing => {}
-            News::Progress(bytes) => {
-                self.on_progress(timer, now, segment, bytes, was_full);
-            }
+            News::Progress(bytes) => self.on_progress(timer, now, segment, bytes, was_full),
             News::Duplicate => self.on_duplicate_ack(segment, &self.flow(timer, now)),
         }
-        let is_progress = matches!(news, News::Progress(_));
+        let acknowledged = if let News::Progress(bytes) = news { bytes } else { 0 };
+        let is_progress = acknowledged > 0;
         if self.recovery.probe_has_repaired(segment, is_progress) {
             // RFC 8985 §7.4.2: the congestion control hears of it.
             let flow = self.flow(timer, now);
-            self.window.on_loss(self.recovery.take_flight(self.stream.space()), &flow);
+            self.window.on_loss(acknowledged + self.recovery.take_flight(self.stream.space()), &flow);
             self.ecn.on_reduced(self.stream.space().max());
         }
         if is_progress {
@@ -138,7 +137,7 @@ impl Sender {
         self.recovery.set_time(now);
         if self.recovery.looks_for_losses() {
             // As if an ACK had told of a segment (Linux, tcp_rack_reo_timeout).
-            self.begin_recovery(self.window.mss(), &self.flow(timer, now));
+            self.begin_recovery(self.window.mss(), 0, &self.flow(timer, now));
         }
         if self.recovery.fires_probe(now) {
             timer.restart(now);
@@ -170,7 +169,7 @@ impl Sender {
         let (change, restart) = self.recovery.on_ack(segment, bytes, self.stream.space());
         self.window.apply(change);
         if self.recovery.finds_loss() {
-            self.begin_recovery(bytes + self.recovery.sacked() - sacked, &flow);
+            self.begin_recovery(bytes + self.recovery.sacked() - sacked, bytes, &flow);
         } else if was_open && ece {
             self.on_echo(&flow);
         } else if was_open && may_grow && !self.ecn.is_reducing() {
@@ -200,6 +199,8 @@ impl Sender {
             self.ecn.on_echo(space.max());
             if self.ecn.reduces_in_proportion() {
                 self.ecn.begin_reduction(self.window.reduction(cwnd));
+                // Linux, tcp_init_cwnd_reduction: what a probe would tell matters no more.
+                self.recovery.forget_probe();
             }
         }
     }
@@ -225,14 +226,14 @@ impl Sender {
                 self.window.apply(change);
                 self.reduce_for_echo(self.recovery.sacked() - sacked, false);
             }
-            Meaning::Loss { newly_sacked } => self.begin_recovery(newly_sacked, flow),
+            Meaning::Loss { newly_sacked } => self.begin_recovery(newly_sacked, 0, flow),
         }
     }
 
-    /// A loss was found, by an ACK that has told of `newly_sacked` bytes.
-    fn begin_recovery(&mut self, newly_sacked: u64, flow: &Flow) {
+    /// A loss was found, by an ACK that has told of `delivered` bytes, and acknowledged so many, which were in flight until then.
+    fn begin_recovery(&mut self, delivered: u64, acknowledged: u64, flow: &Flow) {
         let (space, first) = (self.stream.space(), self.stream.first_segment(self.window.segment_bytes()));
-        let (cwnd, flight) = (self.window.size(), self.recovery.take_flight(space));
+        let (cwnd, flight) = (self.window.size(), acknowledged + self.recovery.take_flight(space));
         if self.ecn.hears_losses() {
             self.window.on_loss(flight, flow);
         }
@@ -241,7 +242,7 @@ impl Sender {
             begun.or_else(|| self.ecn.reduces_in_proportion().then(|| Box::new(self.window.reduction(cwnd))));
         self.ecn.on_reduced(space.max());
         self.samples.on_loss();
-        let change = self.recovery.begin(newly_sacked, first.1, space, self.window.ssthresh(), reduction);
+        let change = self.recovery.begin(delivered, first.1, space, self.window.ssthresh(), reduction);
         self.window.apply(change);
     }
 

@@ -141,6 +141,18 @@ fn a_loss_that_too_few_duplicates_tell_of_is_found_by_the_reordering_timer() {
     assert!((due..=due + Duration::from_us(2)).contains(&(sent[1] - sent[0])), "{}", sent[1] - sent[0]);
 }
 
+/// RFC 5681 §3.1 equation 4: all twenty were in flight when the ACK came, of which it acknowledges sixteen and tells that one is lost.
+#[test]
+fn what_the_ack_acknowledges_that_tells_of_a_loss_was_in_flight() {
+    let mut sender = Connection::connect(&TcpConfig { handshake: false, ..config() }, None, Time::ZERO);
+    while sender.poll_transmit(Time::ZERO).is_some() {}
+    let mut header = Segment { ack: 16 * MSS, window: 1 << 20, flags: Flags::ACK, ..Segment::default() };
+    header.push_sack(17 * MSS, 20 * MSS);
+    let arrival = crate::Arrival { header, from: 0, trimmed: false, ce: false, returned: false };
+    sender.handle_packet(Time::ZERO + DELAY * 2, &arrival);
+    assert_eq!(sender.cwnd(), Some(10 * MSS));
+}
+
 #[test]
 fn it_needs_sack_and_is_not_for_pfabric() {
     let field = |config: TcpConfig| config.validate().err().map(|error| error.field);

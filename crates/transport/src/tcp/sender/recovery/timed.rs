@@ -73,6 +73,13 @@ impl Recovery {
         self.finds_loss()
     }
 
+    /// The window is being reduced: what the last probe would tell is no reason to do so again.
+    pub(in crate::tcp::sender) fn forget_probe(&mut self) {
+        if let Some(rack) = self.rack_mut() {
+            rack.probe.reset();
+        }
+    }
+
     /// Whether a probe has to leave now (RFC 8985 §7.3).
     pub(in crate::tcp::sender) fn fires_probe(&mut self, now: Time) -> bool {
         self.rack_mut().is_some_and(|rack| rack.probe.fire(now))
