@@ -65,7 +65,8 @@ def measure_simulator(cases: list[Case], folder: Path) -> None:
     for case in {case.simulated: case for case in cases}.values():
         for rules in RULES:
             key = case.simulated_by(rules)
-            runs = linux_sim.run(case, folder / f"sim-{key}", seeds=REPEAT, rules=rules)
+            spread = linux_page.spread(old, case)
+            runs = linux_sim.run(case, folder / f"sim-{key}", seeds=REPEAT, rules=rules, spread_us=spread)
             simulator[key] = [one.summary() for one in runs]
             print(f"simulator: {key}: {simulator[key][0]}", flush=True)
     keep(linux_page.Record(old.made, old.kernel, simulator))

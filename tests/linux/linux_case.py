@@ -106,6 +106,11 @@ class Measured:
         return [max(end for _, end in one) - min(start for start, _ in one) for one in self.flows]
 
     @property
+    def spread(self) -> float:
+        """Microseconds from the first to the last start of a request's flows, on average."""
+        return mean(1e6 * (max(start for start, _ in one) - min(start for start, _ in one)) for one in self.flows)
+
+    @property
     def mbps(self) -> float:
         """While all flows were running; of blocks, of all requests together."""
         if self.steady_mbps is not None:
@@ -118,6 +123,7 @@ class Measured:
         return {
             "mbps": round(self.mbps, 4),
             "seconds": [round(mean(seconds), 6), round(seconds[len(seconds) // 2], 6), round(seconds[-1], 6)],
+            "spread_us": round(self.spread, 1),
             "queue": [round(value, 3) for value in self.queue],
             "counts": dict(self.counts),
         }

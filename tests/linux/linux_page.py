@@ -224,6 +224,12 @@ WORLDS = {
 }
 
 
+def spread(record: Record, case: Case) -> float | None:
+    """Microseconds within which the kernel's requests leave; none where that was not measured."""
+    known = [run["spread_us"] for run in record.kernel.get(case.key, ()) if "spread_us" in run]
+    return statistics.mean(known) if known else None
+
+
 def slowest(run: Mapping[str, Any]) -> float:
     """Seconds of the slowest request of a run."""
     return float(run["seconds"][2])
@@ -261,6 +267,8 @@ class Block:
             return ", ".join(f"{value:.0f}" for value in sorted(map(mbps, self.runs)))
         if what == "slowest":
             return f"{1000 * max(map(slowest, self.runs)):.0f}"
+        if what == "spread":
+            return f"{statistics.mean(run['spread_us'] for run in self.runs):.0f}"
         if what == "stalled":
             return str(sum(slowest(run) >= STALL for run in self.runs))
         # A counter of the kernel, in a run.

@@ -13,15 +13,16 @@ LONG = ROOT / "scenarios/fidelity/linux-joy.toml"
 BLOCKS = ROOT / "scenarios/fidelity/linux-incast.toml"
 
 REQUEST_US = 0.6
-"""Between two requests of a client, which leave one after the other."""
+"""Between two requests of a client, where it is not known over what time the kernel's leave: their time on the wire."""
 
 TRANSPORTS = {"reno": "newreno", "dctcp": "dctcp", "ecn-star": "ecn-star"}
 """The kernel's Reno repairs losses as NewReno with SACK does."""
 
 
-def settings(case: Case, rules: str) -> list[str]:
-    """What differs from the scenario's file."""
+def settings(case: Case, rules: str, spread_us: float | None) -> list[str]:
+    """What differs from the scenario's file. Requests leave within `spread_us` microseconds."""
     long = case.requests == 1
+    spread_us = REQUEST_US * case.senders if spread_us is None else spread_us
     given = [
         *RULES[rules],
         f"transport.name={TRANSPORTS[case.transport]}",
@@ -30,7 +31,7 @@ def settings(case: Case, rules: str) -> list[str]:
         f"fabric.delay={case.delay}us",
         f"switch.buffer={case.buffer * FRAME}B",
         f"workload.0.sizes.size={case.size}B",
-        f"workload.0.arrivals.jitter={case.jitter * 1e6 if long else REQUEST_US * case.senders:.1f}us",
+        f"workload.0.arrivals.jitter={case.jitter * 1e6 if long else spread_us:.1f}us",
     ]
     if case.mark is None:
         # Of no effect then, and its threshold is not to be above a short buffer.
@@ -60,11 +61,15 @@ def _steady(series: pl.DataFrame, times: tuple[tuple[float, float], ...]) -> flo
     return float(rows["value"].sum()) / (end - begin) * 1e-6
 
 
-def run(case: Case, folder: Path, *, seeds: int, rules: str = RFC) -> list[Measured]:
+def run(case: Case, folder: Path, *, seeds: int, rules: str = RFC, spread_us: float | None = None) -> list[Measured]:
     """So many runs; of a case of several requests, so many times as many, as those are runs of their own here."""
     long = case.requests == 1
     results = anabranch.run(
-        LONG if long else BLOCKS, settings(case, rules), out=folder, seeds=seeds * case.requests, progress=False
+        LONG if long else BLOCKS,
+        settings(case, rules, spread_us),
+        out=folder,
+        seeds=seeds * case.requests,
+        progress=False,
     )
     flows = results.flows.sort("run").partition_by("run", as_dict=True, maintain_order=True)
     to_receiver = results.links.filter((pl.col("dst") == f"h{case.senders}") & (pl.col("src_level") != "host"))
