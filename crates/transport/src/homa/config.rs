@@ -47,8 +47,8 @@ pub struct HomaConfig {
     /// Such timeouts in a row, with nothing from the other end in between, after which an end gives up. At least 1. Default 1000, so that congestion alone
     /// ends no message; `HomaModule` gives a peer up after 100 ms (`timeout_ticks`), which are 20.
     pub retries: u32,
-    /// How long a receiver that has everything still answers, counted from the last arrival. Above zero, and longer than a sender is silent. Default
-    /// 500 ms.
+    /// How long a receiver that has everything still answers, counted from the last arrival. More than twice `resend_timeout`, after which a sender asks
+    /// whether its message has arrived; at most 100 s. Default 500 ms.
     pub linger: Duration,
 }
 
@@ -136,6 +136,11 @@ impl HomaConfig {
         for (field, time) in [("resend_timeout", self.resend_timeout), ("linger", self.linger)] {
             check_time(field, time)?;
         }
+        let (linger, silence) = (self.linger, self.resend_timeout * 2);
+        if linger <= silence {
+            let asks = "after which a sender asks whether all has arrived";
+            return fail("linger", format!("{linger} is not above twice resend_timeout, {silence}, {asks}"));
+        }
         if self.retries == 0 {
             return fail("retries", "must be at least 1".into());
         }
@@ -201,6 +206,7 @@ mod tests {
         assert_eq!(bad(|c| c.overcommitment = Some(65)), "overcommitment");
         assert_eq!(bad(|c| c.resend_timeout = Duration::ZERO), "resend_timeout");
         assert_eq!(bad(|c| c.linger = Duration::from_secs(101)), "linger");
+        assert_eq!(bad(|c| c.linger = Duration::from_ms(10)), "linger", "a sender asks after 10 ms");
         assert_eq!(bad(|c| c.retries = 0), "retries");
         let mut one = HomaConfig { priorities: 1, unscheduled_priorities: Some(1), ..HomaConfig::default() };
         assert_eq!(one.validate(), Ok(()));
