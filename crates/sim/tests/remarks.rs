@@ -108,6 +108,25 @@ fn slow_decoders_and_short_timeouts_are_told() {
 }
 
 #[test]
+fn priorities_that_switches_do_not_tell_apart_are_told() {
+    let of = |overrides: &[&str]| {
+        let homa = ["transport.name=homa", "fabric.rate=1Gbps"];
+        remarks(&one_flow(), &[homa.as_slice(), overrides].concat()).concat()
+    };
+    for all in ["auto", "priority", "fair"] {
+        assert_eq!(of(&[&format!("switch.queue={all}")]), "", "{all}");
+    }
+    let told = |bands| format!("homa: uses 8 priorities, the switches have {bands}: all below the last share it");
+    assert_eq!(of(&["switch.queue=mlfq"]), told(5));
+    assert_eq!(of(&["switch.queue=mlfq", "switch.priorities=8"]), "");
+    assert_eq!(of(&["switch.queue=mlfq", "transport.homa.priorities=5"]), "");
+    assert_eq!(of(&["switch.queue=drop-tail"]), told(1));
+    assert_eq!(of(&["switch.queue=drop-tail", "transport.homa.priorities=1"]), "");
+    assert_eq!(of(&["switch.queue=drop-tail", "switch.pfc.priorities=3"]), told(3));
+    assert_eq!(of(&["switch.queue=drop-tail", "switch.pfc.priorities=8"]), "");
+}
+
+#[test]
 fn readers_of_several_senders_add_their_windows_up() {
     let reads = format!(
         "{FABRIC}\n[transport]\nname = \"scdp\"\nscdp = {{ decode_polynomial = [0.0] }}\n[[workload]]\nsessions = 5\n\

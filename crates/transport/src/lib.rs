@@ -12,6 +12,7 @@ mod back_off;
 pub mod config;
 mod demotion;
 pub mod endpoint;
+mod ends;
 pub mod homa;
 pub mod multipath;
 pub mod ndp;

@@ -21,6 +21,38 @@ pub(crate) enum Fate {
     Return,
 }
 
+/// The sender's and the receiver's places in a [`Pair`] of two.
+pub(crate) const SENDER: usize = 0;
+pub(crate) const RECEIVER: usize = 1;
+
+/// A policy that delivers all packets.
+pub(crate) fn deliver<H>(_: u64, _: usize, _: &Transmit<H>) -> Fate {
+    Fate::Deliver
+}
+
+/// A policy that treats the first packet for which `which` holds as `fate` says, and delivers the others.
+pub(crate) fn once<H>(
+    fate: Fate,
+    which: impl Fn(&Transmit<H>) -> bool,
+) -> impl FnMut(u64, usize, &Transmit<H>) -> Fate {
+    first(1, fate, which)
+}
+
+/// The same for the first `count` such packets.
+pub(crate) fn first<H>(
+    mut count: u32,
+    fate: Fate,
+    which: impl Fn(&Transmit<H>) -> bool,
+) -> impl FnMut(u64, usize, &Transmit<H>) -> Fate {
+    move |_, _, t| {
+        if count > 0 && which(t) {
+            count -= 1;
+            return fate;
+        }
+        Fate::Deliver
+    }
+}
+
 struct InFlight<H> {
     at: Time,
     order: u64,

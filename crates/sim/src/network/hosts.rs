@@ -65,14 +65,13 @@ impl Hosts {
         let random = (0..setup.graph.hosts).map(stream).collect();
         let barriers = Barriers::new(&setup.sessions, &setup.groups);
         let pulls_by_priority = setup.pulls_by_priority;
-        let ranking = Ranking::new(setup.graph.hosts);
         Self {
             random,
             interfaces,
             endpoints: Vec::new(),
             open_endpoints: 0,
             pulls_by_priority,
-            ranking,
+            ranking: Ranking::default(),
             barriers,
             part: None,
         }

@@ -71,6 +71,7 @@ use schedule::Schedule;
 pub use schedule::{Change, Target};
 pub use session_group::SessionGroup;
 use sessions::note_ideal_paths;
+pub(crate) use sessions::sizes;
 pub use setup::{Sampling, Setup, Stop};
 use std::io;
 use std::ops::Add;

@@ -18,6 +18,8 @@ use anabranch_transport::{Bytes, Peer};
 
 mod unicast;
 
+pub(crate) use unicast::sizes;
+
 /// A session that is being opened, and the state needed for that.
 pub(super) struct Opening<'a> {
     pub(super) engine: &'a mut Engine,

@@ -11,7 +11,7 @@ use crate::fabric::graph::{Graph, NodeId, PortId};
 use crate::fabric::queue::pooled::{Pool, Pooled};
 use crate::fabric::queue::{Discipline as _, Queue, fair::Fair};
 use crate::host::protocol::Transport;
-use crate::network::{Change, Needs, Network, Sampling, SessionGroup, Setup, Stop};
+use crate::network::{self, Change, Needs, Network, Sampling, SessionGroup, Setup, Stop};
 use crate::random;
 use crate::workload::{Connections, Context, Fault, Session, Workload, WorkloadError, generate};
 use anabranch_transport::{Bytes, Duration, Time};
@@ -95,12 +95,12 @@ impl Plan {
     }
 }
 
-/// The sizes of the objects that a transport will carry; `u64::MAX` of those without end.
+/// The sizes of what the connections of a transport will carry; `u64::MAX` of those without end.
 fn sizes<'a>(scenario: &'a Scenario, sessions: &'a [Session], name: TransportName) -> impl Iterator<Item = u64> + 'a {
-    let carried =
-        move |session: &&Session| scenario.transport_of(&scenario.workload[usize::from(session.group)]) == name;
-    let size = |session: &Session| (session.size.map_or(u64::MAX, |size| size.0), session.sinks.len());
-    sessions.iter().filter(carried).map(size).flat_map(|(size, receivers)| std::iter::repeat_n(size, receivers))
+    let workload = move |session: &Session| &scenario.workload[usize::from(session.group)];
+    let carried = sessions.iter().filter(move |session| scenario.transport_of(workload(session)) == name);
+    let connections = carried.flat_map(move |session| network::sizes(workload(session).fallback, session));
+    connections.map(|size| size.map_or(u64::MAX, |size| size.0))
 }
 
 /// Sessions that follow volumes are told by bytes on the wire: makes them objects of their transports. Refuses what a
@@ -266,4 +266,29 @@ fn pools(config: &SwitchConfig, graph: &Graph) -> BTreeMap<NodeId, (Arc<Pool>, V
     }
     let pool = |ports: &[PortId]| Arc::new(Pool::new(size.0, config.shared_alpha, ports.len()));
     ports.into_iter().map(|(switch, ports)| (switch, (pool(&ports), ports))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::parse;
+
+    /// Homa's levels and cutoffs follow the messages that there are.
+    #[test]
+    fn each_part_of_an_object_that_several_send_is_a_message() {
+        let text = r#"
+            fabric = { topology = "star", hosts = 5 }
+            transport = { name = "homa" }
+            [[workload]]
+            sessions = 1
+            sizes = { law = "fixed", size = "30001B" }
+            placement = { pattern = "replicas", replicas = 3, access = "read", policy = "random" }
+        "#;
+        for (fallback, expected) in [("partition", [10_000, 10_000, 10_001].as_slice()), ("nearest", &[30_001])] {
+            let plan = parse("reads.toml", text, &[format!("workload.0.fallback={fallback}")]).expect("it is right");
+            let Prepared { sessions, .. } = plan.prepare(&plan.runs[0]).expect("it is possible");
+            let sizes: Vec<u64> = sizes(&plan.runs[0].scenario, &sessions, TransportName::Homa).collect();
+            assert_eq!(sizes, expected, "{fallback}");
+        }
+    }
 }

@@ -167,6 +167,11 @@ impl Scenario {
         self.uses(TransportName::Udp)
     }
 
+    /// Whether Homa carries anything.
+    pub(crate) fn has_homa(&self) -> bool {
+        self.uses(TransportName::Homa)
+    }
+
     /// Whether FA-DCTCP carries anything.
     pub(crate) fn has_fa_dctcp(&self) -> bool {
         self.uses(TransportName::FaDctcp)

@@ -3,7 +3,7 @@
 
 use super::fabric::Fabrics;
 use super::windows::Paths;
-use super::{Scenario, TransportName};
+use super::{QueueKind, Scenario, TransportName};
 use crate::fabric::routing::LongestPath;
 use crate::host::protocol::{Protocol, Transport};
 use crate::host::scdp::ScdpSettings;
@@ -56,6 +56,7 @@ impl Scenario {
                 Protocol::Homa(config) => {
                     remarks.extend(window.payload("homa.rtt_bytes", "RTTbytes", config.rtt_bytes));
                     remarks.extend(late(&transport, path, "homa.resend_timeout", config.resend_timeout));
+                    remarks.extend(self.few_bands(&transport, config.priorities));
                 }
                 Protocol::Scdp(config) => {
                     remarks.extend(self.windows_of_scdp(name, config, &window));
@@ -83,6 +84,26 @@ impl Scenario {
             }
         }
         names
+    }
+
+    /// Priorities that a transport gives its packets and switches do not tell apart.
+    fn few_bands(&self, transport: &Transport, needed: u8) -> Option<Remark> {
+        let switch = &self.switch;
+        let queue = if switch.queue == QueueKind::Auto { self.transport.name.queue() } else { switch.queue };
+        let (bands, key, hint) = match (&switch.pfc, queue) {
+            (Some(pfc), _) => (pfc.priorities, "switch.pfc.priorities", "in [switch.pfc], priorities = 8"),
+            (None, QueueKind::Mlfq | QueueKind::MlfqTrim) => {
+                (switch.priorities, "switch.priorities", "in [switch], priorities = 8, or queue = \"priority\"")
+            }
+            // Of `fair`, the queue of this transport.
+            (None, QueueKind::Priority | QueueKind::Fair) => return None,
+            (None, _) => (1, "switch.queue", "in [switch], queue = \"priority\""),
+        };
+        let text = || {
+            let name = &transport.name;
+            format!("{name}: uses {needed} priorities, the switches have {bands}: all below the last share it")
+        };
+        (bands < needed).then(|| Remark::new(key, text(), hint, true))
     }
 
     fn windows_of_scdp(&self, name: TransportName, config: &ScdpConfig, window: &Window<'_>) -> Vec<Remark> {

@@ -239,6 +239,10 @@ impl SwitchConfig {
                 .map(|(key, _, why)| Fault::new(key, why).warn())
                 .collect();
         }
+        let bands = match self.queue {
+            QueueKind::Priority => "always has eight",
+            _ => "has no number of them to choose",
+        };
         let all = [
             (
                 "ecn_threshold",
@@ -248,7 +252,7 @@ impl SwitchConfig {
             ),
             ("header_buffer", self.header_buffer != default.header_buffer, keys.trims, "trims nothing"),
             ("weight", self.weight != default.weight, keys.trims, "trims nothing"),
-            ("priorities", self.priorities != default.priorities, keys.priorities, "has no number of them to choose"),
+            ("priorities", self.priorities != default.priorities, keys.priorities, bands),
             ("victim", self.victim != default.victim, keys.victim.is_some(), "drops what arrives"),
             ("trim_multicast", !self.trim_multicast, keys.trims, "trims nothing"),
             ("red", self.red != default.red, keys.red, "is not \"red\""),
@@ -341,6 +345,17 @@ mod tests {
         let short = SwitchConfig { buffer: BufferSize::Bytes(Bytes(90_000)), ..SwitchConfig::default() };
         let marks = |packet| short.resolve(TransportName::Dctcp, Rate::from_gbps(10), packet).ecn_threshold;
         assert_eq!([1500, 9000, 512].map(marks), [Some(BufferSize::Bytes(Bytes(45_000))); 3]);
+    }
+
+    #[test]
+    fn a_number_of_priorities_that_nothing_reads_is_told() {
+        let why = |queue| {
+            let config = SwitchConfig { queue, priorities: 3, ..SwitchConfig::default() };
+            config.check(1500).into_iter().map(|fault| fault.message).collect::<String>()
+        };
+        assert_eq!(why(QueueKind::Priority), "has no effect: this queue discipline always has eight");
+        assert_eq!(why(QueueKind::Ecn), "has no effect: this queue discipline has no number of them to choose");
+        assert_eq!([QueueKind::Mlfq, QueueKind::MlfqTrim, QueueKind::Auto].map(why), [""; 3]);
     }
 
     #[test]

@@ -1,15 +1,11 @@
 //! Homa's parameters, with their ranges and sources.
 
 use super::priorities::{MOST, Priorities, equal_cutoffs, share};
-use crate::config::ConfigError;
+use crate::config::{ConfigError, LARGEST_PACKET, check_packet, check_time};
 use crate::units::{Bytes, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Largest packet: that of IPv4.
-const LARGEST_PACKET: u64 = 65_535;
-/// Longest time that any timer may be set to; keeps sums of times far from overflow.
-const LONGEST_TIME: Duration = Duration::from_secs(100);
 /// Most messages that are granted at once.
 const MOST_GRANTED: u8 = 64;
 
@@ -51,8 +47,8 @@ pub struct HomaConfig {
     /// Such timeouts in a row, with nothing from the other end in between, after which an end gives up. At least 1. Default 1000, so that congestion alone
     /// ends no message; `HomaModule` gives a peer up after 100 ms (`timeout_ticks`), which are 20.
     pub retries: u32,
-    /// How long a receiver that has everything still answers, counted from the last arrival. Above zero, and longer than a sender is silent. Default
-    /// 500 ms.
+    /// How long a receiver that has everything still answers, counted from the last arrival. More than twice `resend_timeout`, after which a sender asks
+    /// whether its message has arrived; at most 100 s. Default 500 ms.
     pub linger: Duration,
 }
 
@@ -126,16 +122,7 @@ impl HomaConfig {
     /// The first field that is out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let fail = |field, problem: String| Err(ConfigError { field, problem });
-        let (packet, header) = (self.packet, self.header);
-        if header.0 == 0 {
-            return fail("header", "must be at least 1 B".into());
-        }
-        if packet <= header || packet.0 > LARGEST_PACKET {
-            return fail(
-                "packet",
-                format!("{packet} is not above the header's {header} and at most {LARGEST_PACKET}B"),
-            );
-        }
+        check_packet(self.packet, self.header, LARGEST_PACKET)?;
         let most = Bytes(1_000_000_000);
         for (field, bytes) in [("rtt_bytes", Some(self.rtt_bytes)), ("unscheduled_bytes", self.unscheduled_bytes)] {
             if let Some(bytes) = bytes.filter(|bytes| bytes.0 == 0 || *bytes > most) {
@@ -147,9 +134,12 @@ impl HomaConfig {
             return fail("overcommitment", format!("{messages} is not 1 to {MOST_GRANTED} messages"));
         }
         for (field, time) in [("resend_timeout", self.resend_timeout), ("linger", self.linger)] {
-            if time == Duration::ZERO || time > LONGEST_TIME {
-                return fail(field, format!("{time} is not above zero and at most {LONGEST_TIME}"));
-            }
+            check_time(field, time)?;
+        }
+        let (linger, silence) = (self.linger, self.resend_timeout * 2);
+        if linger <= silence {
+            let asks = "after which a sender asks whether all has arrived";
+            return fail("linger", format!("{linger} is not above twice resend_timeout, {silence}, {asks}"));
         }
         if self.retries == 0 {
             return fail("retries", "must be at least 1".into());
@@ -216,6 +206,7 @@ mod tests {
         assert_eq!(bad(|c| c.overcommitment = Some(65)), "overcommitment");
         assert_eq!(bad(|c| c.resend_timeout = Duration::ZERO), "resend_timeout");
         assert_eq!(bad(|c| c.linger = Duration::from_secs(101)), "linger");
+        assert_eq!(bad(|c| c.linger = Duration::from_ms(10)), "linger", "a sender asks after 10 ms");
         assert_eq!(bad(|c| c.retries = 0), "retries");
         let mut one = HomaConfig { priorities: 1, unscheduled_priorities: Some(1), ..HomaConfig::default() };
         assert_eq!(one.validate(), Ok(()));

@@ -35,8 +35,8 @@ impl Grants {
         self.standing = standing;
     }
 
-    /// The next grant of a message of which `arrived` of `packets` packets are there: the first packet that its sender may not send, and the
-    /// priority of the others.
+    /// The next grant of a message of which `arrived` of `packets` packets are there, if there is more to grant: the first packet that its sender may
+    /// still not send, and the priority of those before it that are granted now.
     pub(super) fn next(&mut self, arrived: u64, packets: u64) -> Option<(u64, u8)> {
         let standing = self.standing?;
         let below = arrived.saturating_add(self.window).min(packets);

@@ -32,8 +32,8 @@ pub use priorities::Priorities;
 pub use receiver::Receiver;
 pub use sender::Sender;
 
-use crate::standings::{ClaimChange, Standing};
-use crate::{Arrival, Endpoint, Event, Stats, Time, Transmit};
+use crate::Endpoint;
+use crate::ends::hand_on;
 
 /// What is sent again has the highest priority (`HomaModule`, `homa_request_retrans`).
 const PRIORITY_OF_RESENT: u8 = 0;
@@ -47,56 +47,10 @@ pub enum Connection {
     Receiver(Receiver),
 }
 
-/// Asks the end that it is.
-macro_rules! either {
-    ($connection:ident, $end:ident => $call:expr) => {
-        match $connection {
-            Self::Sender($end) => $call,
-            Self::Receiver($end) => $call,
-        }
-    };
-}
-
 impl Endpoint for Connection {
     type Header = Header;
 
-    fn handle_packet(&mut self, now: Time, arrival: &Arrival<Header>) {
-        either!(self, end => end.handle_packet(now, arrival));
-    }
-    fn handle_timeout(&mut self, now: Time) {
-        either!(self, end => end.handle_timeout(now));
-    }
-    fn set_departure(&mut self, at: Time) {
-        either!(self, end => end.set_departure(at));
-    }
-    fn uses_departure(&self) -> bool {
-        either!(self, end => end.uses_departure())
-    }
-    fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Header>> {
-        either!(self, end => end.poll_transmit(now))
-    }
-    fn poll_timeout(&self) -> Option<Time> {
-        either!(self, end => end.poll_timeout())
-    }
-    fn poll_event(&mut self) -> Option<Event> {
-        either!(self, end => end.poll_event())
-    }
-    fn poll_claim(&mut self) -> Option<ClaimChange> {
-        either!(self, end => end.poll_claim())
-    }
-    fn claim(&self) -> Option<u64> {
-        either!(self, end => end.claim())
-    }
-    fn set_standing(&mut self, now: Time, standing: Option<Standing>) {
-        either!(self, end => end.set_standing(now, standing));
-    }
-    fn set_available(&mut self, now: Time, bytes: u64) {
-        either!(self, end => end.set_available(now, bytes));
-    }
-    fn stats(&self) -> Stats {
-        either!(self, end => end.stats())
-    }
-    fn waiting_for(&self) -> String {
-        either!(self, end => end.waiting_for())
-    }
+    hand_on!(basic);
+    hand_on!(available);
+    hand_on!(claims);
 }

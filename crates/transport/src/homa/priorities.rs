@@ -10,7 +10,7 @@ const NEVER: u64 = u64::MAX;
 /// The priorities of all messages to a host, 0 the highest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Priorities {
-    /// Messages larger than the first cutoff have the second unscheduled priority, and so on. Those that there are not lie at the end.
+    /// Messages larger than the first cutoff have the second unscheduled priority, and so on. Unused places, at the end, hold [`NEVER`].
     cutoffs: [u64; MOST as usize - 1],
     /// The highest scheduled priority.
     scheduled: u8,

@@ -36,8 +36,8 @@ pub struct Receiver {
     claim: Claim,
     /// Messages that are granted at once at this host.
     places: u8,
-    /// Its sender has said that it serves others first: it has no claim until more of it arrives.
-    sender_busy: bool,
+    /// Its sender serves others first, as it says, or is silent: it has no claim until more of it arrives.
+    yields: bool,
     silence: Silence,
     linger: Duration,
     /// What it has to say: that it has everything, that it is there, and which packets it misses, from this one on.
@@ -61,7 +61,7 @@ impl Receiver {
             grants: Grants::new(config),
             claim: Claim::default(),
             places: config.granted_at_once(),
-            sender_busy: false,
+            yields: false,
             silence: Silence::of_sender(config),
             linger: config.linger,
             ack: false,
@@ -92,7 +92,7 @@ impl Receiver {
 
     fn receive(&mut self, now: Time, seq: u64) {
         self.stats.data_received += 1;
-        self.sender_busy = false;
+        self.yields = false;
         let new = self.arrived.insert(seq);
         if self.state == State::Receiving {
             if self.arrived.count() == self.message.packets() {
@@ -149,11 +149,11 @@ impl Endpoint for Receiver {
                     return;
                 }
                 // Who asks has sent all that it may, and waits for grants.
-                self.sender_busy = false;
+                self.yields = false;
                 self.answer();
             }
             // Overtaken by what it speaks of, it means nothing.
-            Header::Busy if self.state != State::Listening => self.sender_busy = self.waits(),
+            Header::Busy if self.state != State::Listening => self.yields = self.waits(),
             _ => return,
         }
         self.silence.broken(now);
@@ -176,6 +176,7 @@ impl Endpoint for Receiver {
                     self.ended = Some(Event::Failed(FailureReason::TimedOut));
                 } else {
                     self.missing_from = Some(0);
+                    self.yields = true;
                 }
             }
             _ => {}
@@ -215,10 +216,11 @@ impl Endpoint for Receiver {
 
     /// A message wants grants as long as it is not granted to its end. It ranks by what has not arrived: by what is not granted, a long message that
     /// has just been granted would go before a short one (a priority inversion, as `HomaModule` notes). Whose sender is busy leaves its place to others,
-    /// so that messages that wait for each other's places, as in chains of relays, do not wait for good.
+    /// so that messages that wait for each other's places, as in chains of relays, do not wait for good; so does whose sender is silent, so that one that
+    /// is dead holds up nobody else.
     fn poll_claim(&mut self) -> Option<ClaimChange> {
         let (count, packets) = (self.arrived.count(), self.message.packets());
-        let wants = self.state == State::Receiving && self.grants.granted() < packets && !self.sender_busy;
+        let wants = self.state == State::Receiving && self.grants.granted() < packets && !self.yields;
         let wish = wants.then(|| self.message.bytes() - self.message.bytes_before(count));
         if wish.is_none() {
             self.grants.set_standing(None);

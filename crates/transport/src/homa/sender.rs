@@ -91,15 +91,23 @@ impl Sender {
     }
 
     fn grant(&mut self, below: u64, priority: u8) {
-        if below > self.granted {
-            (self.granted, self.granted_priority) = (below.min(self.message.packets()), priority);
+        if self.may_send(below) {
+            self.granted_priority = priority;
         }
     }
 
-    /// Packets are missed. Of these, those that were sent are sent again; if nothing can leave now, the receiver is told.
+    /// It may send the packets below this one. Returns whether that is news.
+    fn may_send(&mut self, below: u64) -> bool {
+        let news = below > self.granted;
+        self.granted = self.granted.max(below.min(self.message.packets()));
+        news
+    }
+
+    /// Packets are missed. Of these, those that were sent are sent again, at a priority of their own; those that were not may be, at theirs. If nothing
+    /// can leave now, the receiver is told.
     fn resend(&mut self, from: u64, to: u64, priority: u8) {
         let waited = self.has_packet() && self.turn == Turn::Others;
-        self.grant(to, priority);
+        self.may_send(to);
         let sent = to.min(self.next);
         if from < sent {
             self.again.insert(from, sent);

@@ -1,7 +1,7 @@
 //! NDP's parameters, with their ranges and sources.
 
 use crate::PriorityBy;
-use crate::config::ConfigError;
+use crate::config::{ConfigError, LARGEST_PACKET, check_packet, check_time};
 use crate::demotion;
 use crate::units::{Bytes, Duration};
 use schemars::JsonSchema;
@@ -9,12 +9,6 @@ use serde::{Deserialize, Serialize};
 
 /// Longest initial window, in packets: half of what a sender keeps unacknowledged at most.
 const LONGEST_WINDOW: u32 = super::window::MAX_SPAN as u32 / 2;
-
-/// Largest packet: that of IPv4.
-const LARGEST_PACKET: u64 = 65_535;
-
-/// Longest time that any timer may be set to; keeps sums of times far from overflow.
-const LONGEST_TIME: Duration = Duration::from_secs(100);
 
 /// Parameters of NDP. Both ends of a connection must have the same `packet` and `header`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -87,16 +81,7 @@ impl NdpConfig {
     /// The first field that is out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let fail = |field, problem: String| Err(ConfigError { field, problem });
-        if self.header.0 == 0 {
-            return fail("header", "must be at least 1 B".into());
-        }
-        if self.packet.0 <= self.header.0 || self.packet.0 > LARGEST_PACKET {
-            let (packet, header) = (self.packet, self.header);
-            return fail(
-                "packet",
-                format!("{packet} is not above the header's {header} and at most {LARGEST_PACKET}B"),
-            );
-        }
+        check_packet(self.packet, self.header, LARGEST_PACKET)?;
         if !(1..=LONGEST_WINDOW).contains(&self.initial_window) {
             return fail("initial_window", format!("{} is not 1 to {LONGEST_WINDOW} packets", self.initial_window));
         }
@@ -106,9 +91,7 @@ impl NdpConfig {
             ("pull_timeout", self.pull_timeout),
             ("linger", self.linger),
         ] {
-            if time == Duration::ZERO || time > LONGEST_TIME {
-                return fail(field, format!("{time} is not above zero and at most {LONGEST_TIME}"));
-            }
+            check_time(field, time)?;
         }
         if self.retries == 0 {
             return fail("retries", "must be at least 1".into());

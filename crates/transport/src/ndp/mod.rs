@@ -28,7 +28,8 @@ pub use header::{Header, Stamp};
 pub use receiver::Receiver;
 pub use sender::Sender;
 
-use crate::{Arrival, Endpoint, Event, Stats, Time, Transmit};
+use crate::Endpoint;
+use crate::ends::hand_on;
 
 /// Either end of an NDP connection.
 #[derive(Clone, Debug)]
@@ -42,82 +43,7 @@ pub enum Connection {
 impl Endpoint for Connection {
     type Header = Header;
 
-    fn handle_packet(&mut self, now: Time, arrival: &Arrival<Header>) {
-        match self {
-            Self::Sender(end) => end.handle_packet(now, arrival),
-            Self::Receiver(end) => end.handle_packet(now, arrival),
-        }
-    }
-    fn handle_timeout(&mut self, now: Time) {
-        match self {
-            Self::Sender(end) => end.handle_timeout(now),
-            Self::Receiver(end) => end.handle_timeout(now),
-        }
-    }
-    fn set_departure(&mut self, at: Time) {
-        match self {
-            Self::Sender(end) => end.set_departure(at),
-            Self::Receiver(end) => end.set_departure(at),
-        }
-    }
-    fn uses_departure(&self) -> bool {
-        match self {
-            Self::Sender(end) => end.uses_departure(),
-            Self::Receiver(end) => end.uses_departure(),
-        }
-    }
-    fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Header>> {
-        match self {
-            Self::Sender(end) => end.poll_transmit(now),
-            Self::Receiver(end) => end.poll_transmit(now),
-        }
-    }
-    fn poll_timeout(&self) -> Option<Time> {
-        match self {
-            Self::Sender(end) => end.poll_timeout(),
-            Self::Receiver(end) => end.poll_timeout(),
-        }
-    }
-    fn poll_event(&mut self) -> Option<Event> {
-        match self {
-            Self::Sender(end) => end.poll_event(),
-            Self::Receiver(end) => end.poll_event(),
-        }
-    }
-    fn set_available(&mut self, now: Time, bytes: u64) {
-        match self {
-            Self::Sender(end) => end.set_available(now, bytes),
-            Self::Receiver(end) => end.set_available(now, bytes),
-        }
-    }
-    fn pending_pulls(&self) -> u32 {
-        match self {
-            Self::Sender(end) => end.pending_pulls(),
-            Self::Receiver(end) => end.pending_pulls(),
-        }
-    }
-    fn pull_priority(&self) -> u8 {
-        match self {
-            Self::Sender(end) => end.pull_priority(),
-            Self::Receiver(end) => end.pull_priority(),
-        }
-    }
-    fn poll_pull(&mut self, now: Time) -> Option<Transmit<Header>> {
-        match self {
-            Self::Sender(end) => end.poll_pull(now),
-            Self::Receiver(end) => end.poll_pull(now),
-        }
-    }
-    fn stats(&self) -> Stats {
-        match self {
-            Self::Sender(end) => end.stats(),
-            Self::Receiver(end) => end.stats(),
-        }
-    }
-    fn waiting_for(&self) -> String {
-        match self {
-            Self::Sender(end) => end.waiting_for(),
-            Self::Receiver(end) => end.waiting_for(),
-        }
-    }
+    hand_on!(basic);
+    hand_on!(available);
+    hand_on!(pulls);
 }

@@ -1,7 +1,7 @@
 //! RoCEv2's parameters, with their ranges and sources.
 
 use super::DcqcnConfig;
-use crate::config::ConfigError;
+use crate::config::{ConfigError, check_packet};
 use crate::units::{Bytes, Duration, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -77,16 +77,7 @@ impl RoceConfig {
     /// The first field that is out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let fail = |field, problem: String| Err(ConfigError { field, problem });
-        let (packet, header) = (self.packet, self.header);
-        if header.0 == 0 {
-            return fail("header", "must be at least 1 B".into());
-        }
-        if packet <= header || packet.0 > LARGEST_PACKET {
-            return fail(
-                "packet",
-                format!("{packet} is not above the header's {header} and at most {LARGEST_PACKET}B"),
-            );
-        }
+        check_packet(self.packet, self.header, LARGEST_PACKET)?;
         if self.timeout < Duration::from_us(1) || self.timeout > Duration::from_secs(100) {
             return fail("timeout", format!("{} is not from 1us to 100s", self.timeout));
         }

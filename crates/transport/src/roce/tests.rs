@@ -1,12 +1,10 @@
 //! Two ends on the simulated pair: 1 Gbit/s, 10 us each way, packets of 1068 B (8.544 us each) and answers of 44 B (0.352 us).
 
 use super::*;
-use crate::testing::{Fate, Pair};
+use crate::testing::{Fate, Pair, RECEIVER, SENDER};
 use crate::{Duration, FailureReason, Rate};
 use proptest::prelude::*;
 
-const SENDER: usize = 0;
-const RECEIVER: usize = 1;
 const PAYLOAD: u64 = 1024;
 const PACKET: Duration = Duration::from_ns(8544);
 const ANSWER: Duration = Duration::from_ns(352);

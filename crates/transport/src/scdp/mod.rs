@@ -64,7 +64,8 @@ pub use receiver::Receiver;
 pub use sender::{Excuse, Sender};
 pub use straggler::{Straggler, StragglerPolicy, StragglerRule};
 
-use crate::{Arrival, Endpoint, Event, Stats, Time, Transmit};
+use crate::Endpoint;
+use crate::ends::hand_on;
 
 /// Either end of an SCDP session.
 #[derive(Debug)]
@@ -75,52 +76,9 @@ pub enum Connection {
     Receiver(Receiver),
 }
 
-macro_rules! either {
-    ($self:ident, $end:ident => $call:expr) => {
-        match $self {
-            Self::Sender($end) => $call,
-            Self::Receiver($end) => $call,
-        }
-    };
-}
-
 impl Endpoint for Connection {
     type Header = Header;
 
-    fn handle_packet(&mut self, now: Time, arrival: &Arrival<Header>) {
-        either!(self, end => end.handle_packet(now, arrival));
-    }
-    fn handle_timeout(&mut self, now: Time) {
-        either!(self, end => end.handle_timeout(now));
-    }
-    fn set_departure(&mut self, at: Time) {
-        either!(self, end => end.set_departure(at));
-    }
-    fn uses_departure(&self) -> bool {
-        either!(self, end => end.uses_departure())
-    }
-    fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Header>> {
-        either!(self, end => end.poll_transmit(now))
-    }
-    fn poll_timeout(&self) -> Option<Time> {
-        either!(self, end => end.poll_timeout())
-    }
-    fn poll_event(&mut self) -> Option<Event> {
-        either!(self, end => end.poll_event())
-    }
-    fn pending_pulls(&self) -> u32 {
-        either!(self, end => end.pending_pulls())
-    }
-    fn pull_priority(&self) -> u8 {
-        either!(self, end => end.pull_priority())
-    }
-    fn poll_pull(&mut self, now: Time) -> Option<Transmit<Header>> {
-        either!(self, end => end.poll_pull(now))
-    }
-    fn stats(&self) -> Stats {
-        either!(self, end => end.stats())
-    }
-    fn waiting_for(&self) -> String {
-        either!(self, end => end.waiting_for())
-    }
+    hand_on!(basic);
+    hand_on!(pulls);
 }

@@ -1,18 +1,12 @@
 //! UDP's parameters, with their ranges and sources.
 
-use crate::config::ConfigError;
+use crate::config::{ConfigError, LARGEST_PACKET, check_packet, check_time};
 use crate::units::{Bytes, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Largest packet: that of IPv4.
-const LARGEST_PACKET: u64 = 65_535;
-
 /// Most urgent priority is 0; switches have eight.
 const LAST_PRIORITY: u8 = 7;
-
-/// Longest time that the timer may be set to; keeps sums of times far from overflow.
-const LONGEST_TIME: Duration = Duration::from_secs(100);
 
 /// Parameters of UDP. Both ends of a transfer must have the same `packet` and `header`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -51,24 +45,12 @@ impl UdpConfig {
     /// # Errors
     /// The first field that is out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        let fail = |field, problem: String| Err(ConfigError { field, problem });
-        let (packet, header, linger) = (self.packet, self.header, self.linger);
-        if header.0 == 0 {
-            return fail("header", "must be at least 1 B".into());
-        }
-        if packet <= header || packet.0 > LARGEST_PACKET {
-            return fail(
-                "packet",
-                format!("{packet} is not above the header's {header} and at most {LARGEST_PACKET}B"),
-            );
-        }
+        check_packet(self.packet, self.header, LARGEST_PACKET)?;
         if self.priority > LAST_PRIORITY {
-            return fail("priority", format!("{} is not 0 to {LAST_PRIORITY}", self.priority));
+            let problem = format!("{} is not 0 to {LAST_PRIORITY}", self.priority);
+            return Err(ConfigError { field: "priority", problem });
         }
-        if linger == Duration::ZERO || linger > LONGEST_TIME {
-            return fail("linger", format!("{linger} is not above zero and at most {LONGEST_TIME}"));
-        }
-        Ok(())
+        check_time("linger", self.linger)
     }
 }
 

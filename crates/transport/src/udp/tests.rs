@@ -1,12 +1,10 @@
 //! Two ends on the simulated pair: 1 Gbit/s, 1500 B packets (12 us each).
 
 use super::*;
-use crate::testing::{Fate, Pair, Slow};
+use crate::testing::{Fate, Pair, RECEIVER, SENDER, Slow};
 use crate::{Bytes, Duration};
 use proptest::prelude::*;
 
-const SENDER: usize = 0;
-const RECEIVER: usize = 1;
 /// Application bytes of a full packet.
 const PAYLOAD: u64 = 1472;
 /// A full packet's time on the wire.

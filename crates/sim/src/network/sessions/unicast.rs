@@ -16,6 +16,15 @@ pub(super) fn connections(fallback: Option<Fallback>, spec: &Session) -> u32 {
     }
 }
 
+/// What each of these connections carries; `None` has no end.
+pub(crate) fn sizes(fallback: Option<Fallback>, spec: &Session) -> Vec<Option<Bytes>> {
+    if (spec.mode, fallback) == (Mode::ManyToOne, Some(Fallback::Partition)) {
+        shares(spec).map(|(_, size)| size).collect()
+    } else {
+        vec![spec.size; connections(fallback, spec) as usize]
+    }
+}
+
 /// Where each source sends a part of its own: the sources that send something, and how much.
 fn shares(spec: &Session) -> impl Iterator<Item = (u32, Option<Bytes>)> {
     let n = spec.sources.len() as u64;

@@ -1,6 +1,8 @@
 //! Lost, trimmed and late packets.
 
 use super::*;
+use crate::Arrival;
+use crate::standings::Standing;
 
 #[test]
 fn a_lost_packet_is_asked_for_when_nothing_has_come_for_a_while() {
@@ -53,6 +55,20 @@ fn a_lost_grant_is_made_up_for_by_the_next_and_the_last_by_a_resend() {
     let resend = PACKET * 19 + DELAY + TIMEOUT;
     assert_eq!(finish(&mut p, 20 * PAYLOAD), resend + CONTROL + DELAY + PACKET + DELAY);
     assert_eq!((stats(&p).0.data_sent, stats(&p).0.retransmitted), (20, 0), "it had not been sent");
+}
+
+#[test]
+fn what_was_never_sent_keeps_its_priority_when_it_is_asked_for() {
+    let packet = |header| Arrival { header, from: 0, trimmed: false, ce: false, returned: false };
+    let mut sender = Sender::new(&HomaConfig::default(), Some(20 * PAYLOAD));
+    sender.set_standing(Time::ZERO, Some(Standing { place: 0, of: 1 }));
+    sender.handle_packet(Time::ZERO, &packet(Header::Grant { below: 9, priority: 6 }));
+    assert_eq!(std::iter::from_fn(|| sender.poll_transmit(Time::ZERO)).count(), 9);
+    // The grant of the packets 9 and 10 is lost, and so is the packet 8.
+    sender.handle_packet(Time::ZERO, &packet(Header::Resend { from: 8, to: 11, priority: 0 }));
+    let next = || sender.poll_transmit(Time::ZERO).map(|t| (t.header, t.priority));
+    let data = |(seq, priority)| (Header::Data { seq, message: 20 * PAYLOAD }, priority);
+    assert_eq!(std::iter::from_fn(next).collect::<Vec<_>>(), [(8, 0), (9, 6), (10, 6)].map(data));
 }
 
 #[test]

@@ -123,6 +123,19 @@ fn a_message_whose_sender_is_busy_leaves_its_place_until_more_of_it_arrives() {
 }
 
 #[test]
+fn a_message_whose_sender_is_silent_leaves_its_place_until_something_of_it_arrives() {
+    let mut receiver = receiver(&HomaConfig::default(), 50, 3);
+    assert!(receiver.poll_claim().is_some());
+    receiver.handle_timeout(Time::ZERO + TIMEOUT);
+    assert!(receiver.poll_claim().is_some_and(|change| change.remaining.is_none()));
+    assert!(receiver.poll_transmit(Time::ZERO + TIMEOUT).is_some(), "it asks all the same");
+    receiver.handle_timeout(Time::ZERO + TIMEOUT * 2);
+    assert_eq!(receiver.poll_claim(), None, "it has none");
+    arrive(&mut receiver, 50, 3);
+    assert!(receiver.poll_claim().is_some_and(|change| change.remaining == Some(46 * PAYLOAD)));
+}
+
+#[test]
 fn a_busy_sender_that_has_sent_all_it_may_gets_its_place_back() {
     let busy = Arrival { header: Header::Busy, from: 0, trimmed: false, ce: false, returned: false };
     let mut receiver = receiver(&HomaConfig::default(), 50, 3);

@@ -10,12 +10,8 @@ mod property;
 mod returned;
 
 use super::{Connection, Header, NdpConfig, Receiver, Sender};
-use crate::testing::{Fate, Pair};
+use crate::testing::{Fate, Pair, RECEIVER, SENDER, deliver, once};
 use crate::{Bytes, Duration, Endpoint, Event, PriorityBy, Stats, Time, Transmit};
-
-/// The sender's and the receiver's places in a [`Pair`].
-const SENDER: usize = 0;
-const RECEIVER: usize = 1;
 
 /// Application bytes of a full packet.
 const PAYLOAD: u64 = 1436;
@@ -84,22 +80,6 @@ fn control(pair: &Pair<Connection>) -> (usize, usize, usize) {
 
 fn is_data(t: &Transmit<Header>, number: u64) -> bool {
     matches!(t.header, Header::Data { seq, .. } if seq == number)
-}
-
-fn deliver(_: u64, _: usize, _: &Transmit<Header>) -> Fate {
-    Fate::Deliver
-}
-
-/// A policy that treats the first packet for which `which` holds as `fate` says, and delivers the others.
-fn once(fate: Fate, which: impl Fn(&Transmit<Header>) -> bool) -> impl FnMut(u64, usize, &Transmit<Header>) -> Fate {
-    let mut done = false;
-    move |_, _, t| {
-        if !done && which(t) {
-            done = true;
-            return fate;
-        }
-        Fate::Deliver
-    }
 }
 
 fn config(change: impl FnOnce(&mut NdpConfig)) -> NdpConfig {

@@ -18,7 +18,7 @@ mod taking;
 mod window;
 
 use super::{BlockDecoder, Collected, Connection, Decode, Header, Receiver, ScdpConfig, Sender, Symbol};
-use crate::testing::{Fate, Pair};
+use crate::testing::{Fate, Pair, deliver, first, once};
 use crate::{Duration, Endpoint, Event, PriorityBy, Stats, Time, Transmit};
 use std::collections::BTreeSet;
 
@@ -196,30 +196,6 @@ fn is_symbol(t: &Transmit<Header>, block: u32, esi: u32) -> bool {
 
 fn is_done(t: &Transmit<Header>) -> bool {
     matches!(t.header, Header::Pull(p) if p.done)
-}
-
-fn deliver(_: u64, _: usize, _: &Transmit<Header>) -> Fate {
-    Fate::Deliver
-}
-
-/// A policy that applies `fate` to the first packet for which `which` holds, and delivers the others.
-fn once(fate: Fate, which: impl Fn(&Transmit<Header>) -> bool) -> impl FnMut(u64, usize, &Transmit<Header>) -> Fate {
-    first(1, fate, which)
-}
-
-/// The same for the first `count` such packets.
-fn first(
-    mut count: u32,
-    fate: Fate,
-    which: impl Fn(&Transmit<Header>) -> bool,
-) -> impl FnMut(u64, usize, &Transmit<Header>) -> Fate {
-    move |_, _, t| {
-        if count > 0 && which(t) {
-            count -= 1;
-            return fate;
-        }
-        Fate::Deliver
-    }
 }
 
 fn config(change: impl FnOnce(&mut ScdpConfig)) -> ScdpConfig {

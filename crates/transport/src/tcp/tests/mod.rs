@@ -19,11 +19,9 @@ mod samples;
 mod tagging;
 
 use super::{Algorithm, Connection, Flags, Segment, TcpConfig};
-use crate::testing::{Fate, Pair};
+use crate::testing::{Fate, Pair, RECEIVER, SENDER};
 use crate::{Duration, Endpoint, Event, Time, Transmit};
 
-const SENDER: usize = 0;
-const RECEIVER: usize = 1;
 const MSS: u64 = 1460;
 const GBPS: u64 = 1;
 const DELAY: Duration = Duration::from_us(100);
