@@ -96,3 +96,98 @@ impl Fabric {
         self.resume_threshold(node, used)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::Bench;
+    use super::*;
+    use crate::engine::arena::Hot;
+    use crate::fabric::pfc::{Pfc, Room, Threshold};
+    use crate::fabric::queue::lossless::{Came, Lossless};
+    use crate::fabric::queue::testing::data;
+
+    /// The ports of the link between the two switches.
+    const MIDDLE: [PortId; 2] = [8, 9];
+
+    /// Packets of 1500 B that have come by a link and wait at a port: so many of what ports share, the others in headroom.
+    fn wait(fabric: &mut Fabric, (link, port): (PortId, PortId), packets: u32, shared: u64) {
+        let mut hots: Vec<Hot> = (0..packets).map(|_| data(0)).collect();
+        for id in 0..packets {
+            let room = Room { threshold: 1500 * shared, resume: 0, free: u64::MAX };
+            lossless(fabric, link ^ 1).ingress.take(0, 1500, room);
+            let queue = lossless(fabric, port);
+            queue.arrives_by(Came { link, copies: None });
+            queue.enqueue(&mut hots, id);
+        }
+    }
+
+    /// A packet in headroom that will leave, for nothing pauses the port it waits at.
+    fn for_a_host(fabric: &mut Fabric, port: PortId) {
+        lossless(fabric, port).ingress.take(0, 1500, Room { threshold: 0, resume: 0, free: 0 });
+    }
+
+    /// A frame comes to the end of a link.
+    fn pause(fabric: &mut Fabric, port: PortId) {
+        let account = lossless(fabric, port ^ 1);
+        assert!(account.ingress.begins_pause(0), "what waits in headroom asks for it");
+        account.count_frame();
+        lossless(fabric, port).pause(0, true, 0);
+    }
+
+    fn lossless(fabric: &mut Fabric, port: PortId) -> &mut Lossless {
+        fabric.ports[port as usize].lossless_mut().expect("all can be paused")
+    }
+
+    /// What comes by either direction of a link waits for the other one: five packets, of which `shared` are not in headroom. One more of each is in
+    /// headroom, and goes to a host.
+    fn circle(threshold: Threshold, shared: u64) -> Fabric {
+        let mut fabric = Bench::lossless(Pfc { priorities: 1, threshold, headroom: Some(15_000) });
+        for port in MIDDLE {
+            wait(&mut fabric, (port ^ 1, port), 5, shared);
+            for_a_host(&mut fabric, port);
+            pause(&mut fabric, port ^ 1);
+        }
+        fabric
+    }
+
+    #[test]
+    fn a_circle_is_a_deadlock_but_while_a_frame_is_on_its_way() {
+        let mut fabric = circle(Threshold::Fixed { xoff: 6000, xon: 3000 }, 4);
+        assert_eq!(
+            fabric.deadlock().as_deref(),
+            Some("a deadlock of pauses of priority 0: s0 waits for s1 waits for s0")
+        );
+        // The far end has paused, ended that, and paused again, of which nothing has arrived.
+        lossless(&mut fabric, MIDDLE[0]).count_frame();
+        lossless(&mut fabric, MIDDLE[0]).count_frame();
+        assert_eq!(fabric.deadlock(), None);
+    }
+
+    #[test]
+    fn what_resumes_when_the_rest_has_left_is_no_deadlock() {
+        // 7500 B stay of each.
+        let resumes = |xon| circle(Threshold::Fixed { xoff: 9000, xon }, 5).deadlock().is_none();
+        assert!(resumes(7500) && !resumes(7499));
+    }
+
+    #[test]
+    fn headroom_does_not_take_memory_that_thresholds_follow() {
+        // Three packets share the memory and one takes headroom, until that one leaves. Five of a host's wait behind them, one of them in what is shared.
+        let resumes = |memory| {
+            let mut fabric = Bench::lossless(Pfc {
+                priorities: 1,
+                threshold: Threshold::Dynamic { memory, alpha: 1.0, below: 0 },
+                headroom: Some(15_000),
+            });
+            for (port, from_host) in MIDDLE.into_iter().zip([0, 4]) {
+                wait(&mut fabric, (port ^ 1, port), 3, 3);
+                wait(&mut fabric, (from_host, port), 5, 1);
+                for_a_host(&mut fabric, port);
+                pause(&mut fabric, port ^ 1);
+            }
+            fabric.deadlock().is_none()
+        };
+        // They share 6000 B, so that 4500 B may come again where 10 500 B are.
+        assert!(resumes(10_500) && !resumes(10_499));
+    }
+}
