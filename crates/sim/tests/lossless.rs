@@ -121,6 +121,31 @@ fn a_pause_hits_all_packets_of_its_priority_and_no_others() {
 }
 
 #[test]
+fn a_pause_ends_when_others_have_left_memory_free() {
+    // Ports share 17 000 B, and packets may come again 1500 B below what is free. Hosts 2, 4 and 5 send three packets each to host 3, at 30 Mbps: of
+    // these eight wait from 46 us on, and leave at 22 us + 400 us n.
+    let link = |graph: &mut Graph, host: usize, mbps: u64| graph.links[host].rate = Rate::from_mbps(mbps);
+    let mut graph = star(7);
+    [(0, 10), (3, 30), (6, 100)].into_iter().for_each(|(host, mbps)| link(&mut graph, host, mbps));
+    let mut sessions: Vec<_> = [2, 4, 5].into_iter().map(|host| packets(host, 3, 3)).collect();
+    // Host 1 sends three to host 0, at 10 Mbps. Two of them wait from 146 us on, and the first of these until 1322 us. Then four to host 6, at 100 Mbps.
+    // The second of these comes at 170 us and finds 2000 B free, less than 4500: that pauses host 1. Three wait, and leave until 518 us.
+    sessions.push(Session { start: at(100), ..packets(1, 0, 3) });
+    sessions.push(Session { start: at(101), ..packets(1, 6, 4) });
+    let headroom = 7065;
+    let threshold = Threshold::Dynamic { memory: 17_000 + 7 * headroom, alpha: 1.0, below: 1500 };
+    let pfc = Pfc { priorities: 1, threshold, headroom: Some(headroom) };
+    let run = |scheduling| {
+        let setup = || Setup { time_limit: at(1000), ..paused(graph.clone(), pfc, sessions.clone()) };
+        scheduled(setup(), scheduling)
+    };
+    let record = run(Scheduling::Events);
+    // Host 1 may go on when 3000 B are 1500 B less than what is free: with six packets for host 3, from 822 us on.
+    assert_eq!(pauses(&record, "h1", "s0").1, us(822) - us(170));
+    assert_same(&record, &run(Scheduling::Windows), "in windows");
+}
+
+#[test]
 fn an_incast_of_32_loses_nothing() {
     for (pfc, frames) in [
         (fixed(1), true),
@@ -202,4 +227,20 @@ fn switches_in_a_ring_deadlock_and_the_circle_is_named() {
         "{:?}",
         record.ending
     );
+}
+
+/// A deadlock is named at a time limit, too.
+#[test]
+fn a_run_that_ends_at_its_limit_in_a_deadlock_says_so() {
+    let flows = || (0..4_u32).flat_map(|host| (0..8).map(move |n| (host, n)));
+    let sessions = || flows().map(|(host, n)| Session { start: at(n), ..packets(host, (host + 2) % 4, 200) }).collect();
+    let looked = run(paused(ring(), fixed(1), sessions())).simulated;
+    let time_limit = Time::ZERO + looked.since(at(100));
+    let record = run(Setup { time_limit, ..paused(ring(), fixed(1), sessions()) });
+    assert!(
+        matches!(&record.ending, Ending::Stalled(why) if why.contains("a deadlock of pauses")),
+        "{:?}",
+        record.ending
+    );
+    assert_eq!(record.simulated, time_limit);
 }

@@ -194,9 +194,7 @@ proptest! {
     ) {
         let setup = || asked.of(world.setup());
         let one_by_one = scheduled(setup(), Scheduling::Events);
-        // Copies of a multicast packet count one by one: headroom is for packets that go on once.
-        let multicast = world.sessions.iter().any(|session| session.mode == Mode::OneToMany);
-        prop_assert!(one_by_one.links.iter().all(|link| (multicast || link.headroom_drops == 0) && link.dropped == 0));
+        prop_assert!(one_by_one.links.iter().all(|link| link.headroom_drops == 0 && link.dropped == 0));
         assert_same(&one_by_one, &scheduled(setup(), Scheduling::Windows), "in windows");
         for scheduling in [Scheduling::Events, Scheduling::Windows] {
             if let Some((record, division)) = in_parts_scheduled(setup(), parts, scheduling) {

@@ -75,12 +75,8 @@ def _without_headroom(results: Tables) -> list[str]:
         return []
     src, dst, _ = links.row(0)
     count = links["headroom_drops"].sum()
-    lost_where = (
-        f"{count} packets were lost for want of headroom in a fabric that is to lose none, most from {src} to {dst}"
-    )
-    return [
-        f'{lost_where}: headroom = "auto" is enough for packets that go on once, not for copies of multicast packets'
-    ]
+    lost_where = f"{count} packets were lost for want of headroom in a fabric that is to lose none"
+    return [f'{lost_where}, most from {src} to {dst}: headroom = "auto" is enough']
 
 
 def _same(results: Tables) -> list[str]:

@@ -99,10 +99,39 @@ pub enum Taken {
     Nowhere,
 }
 
-/// The memory of the packets that came by a port.
+/// How many copies of each multicast packet wait, at places that are used again.
+#[derive(Clone, Debug, Default)]
+struct Copies {
+    waiting: Vec<u32>,
+    free: Vec<u32>,
+}
+
+impl Copies {
+    /// The first copy of a packet waits: its place.
+    fn first(&mut self) -> u32 {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.waiting.push(0);
+            self.waiting.len() as u32 - 1
+        });
+        self.waiting[place as usize] = 1;
+        place
+    }
+
+    /// A copy has left. Whether that was the last.
+    fn leaves(&mut self, place: u32) -> bool {
+        let waiting = &mut self.waiting[place as usize];
+        *waiting -= 1;
+        let last = *waiting == 0;
+        self.free.extend(last.then_some(place));
+        last
+    }
+}
+
+/// The memory of the packets that came by a port. A multicast packet takes it once, from the first copy that waits until the last has left.
 #[derive(Clone, Debug, Default)]
 pub struct Ingress {
     held: [Held; MAX_PRIORITIES],
+    copies: Copies,
     /// Bytes for each priority.
     headroom: u64,
     /// The priorities whose pause is due, and those whose pause was asked for, one bit each.
@@ -125,17 +154,34 @@ impl Ingress {
             held.shared += size;
             return Taken::Shared;
         }
-        self.due |= 1 << priority;
         if held.over + size > self.headroom {
             self.lost += 1;
+            // The pause ends when something leaves: where nothing is held, nothing could end it.
+            self.due |= u8::from(held.over + held.shared > 0) << priority;
             return Taken::Nowhere;
         }
+        self.due |= 1 << priority;
         held.over += size;
         Taken::Headroom
     }
 
-    /// A packet has left: how many bytes that frees of what ports share. Headroom is free first.
-    pub fn give(&mut self, priority: u8, size: u16) -> u64 {
+    /// The packet that was taken in last is the first copy that waits of several: the place by which the others are known.
+    pub fn first_copy(&mut self) -> u32 {
+        self.copies.first()
+    }
+
+    /// Another copy waits. False if no other waits any more: then it is to be taken in.
+    pub fn another_copy(&mut self, place: u32) -> bool {
+        let waiting = &mut self.copies.waiting[place as usize];
+        *waiting += u32::from(*waiting > 0);
+        *waiting > 0
+    }
+
+    /// A packet has left, or one of the `copies` of one: how many bytes that frees of what ports share. Headroom is free first.
+    pub fn give(&mut self, priority: u8, size: u16, copies: Option<u32>) -> u64 {
+        if copies.is_some_and(|place| !self.copies.leaves(place)) {
+            return 0;
+        }
         let (held, size) = (&mut self.held[usize::from(priority)], u64::from(size));
         let over = held.over.min(size);
         held.over -= over;
@@ -165,9 +211,19 @@ impl Ingress {
         self.pausing >> priority & 1 == 1
     }
 
+    /// The priorities for which it has.
+    pub fn pausing(&self) -> impl Iterator<Item = u8> {
+        (0..MAX_PRIORITIES as u8).filter(|&priority| self.pauses(priority))
+    }
+
     /// Bytes that it holds of what ports share.
     pub fn shared(&self) -> u64 {
         self.held.iter().map(|held| held.shared).sum()
+    }
+
+    /// Those of a priority.
+    pub fn shared_of(&self, priority: u8) -> u64 {
+        self.held[usize::from(priority)].shared
     }
 
     /// Bytes of headroom of all priorities.
@@ -195,7 +251,7 @@ mod tests {
         assert_eq!((take(&mut ingress), ingress.lost), ((Taken::Nowhere, false), 1), "4500 B do not");
         assert_eq!(ingress.shared(), 6000);
         // Headroom is free first; 6000, 4500 and at last 3000 bytes are left.
-        let give = |ingress: &mut Ingress| (ingress.give(2, 1500), ingress.ends_pause(2, room));
+        let give = |ingress: &mut Ingress| (ingress.give(2, 1500, None), ingress.ends_pause(2, room));
         assert_eq!(
             [(); 5].map(|()| give(&mut ingress)),
             [(0, false), (0, false), (1500, false), (1500, true), (1500, false)]
@@ -222,7 +278,29 @@ mod tests {
         // What holds nothing may send again, however little is free.
         let mut ingress = Ingress::new(1500);
         assert_eq!((ingress.take(0, 1500, full), ingress.begins_pause(0)), (Taken::Headroom, true));
-        assert_eq!((ingress.give(0, 1500), ingress.ends_pause(0, full)), (0, true));
+        assert_eq!((ingress.give(0, 1500, None), ingress.ends_pause(0, full)), (0, true));
+    }
+
+    #[test]
+    fn what_holds_nothing_asks_for_no_pause_that_nothing_would_end() {
+        let (mut ingress, full) = (Ingress::new(1000), Room { threshold: 0, resume: 0, free: 0 });
+        assert_eq!((ingress.take(0, 1500, full), ingress.begins_pause(0)), (Taken::Nowhere, false));
+        assert_eq!((ingress.take(0, 600, full), ingress.begins_pause(0)), (Taken::Headroom, true));
+    }
+
+    #[test]
+    fn a_packet_takes_memory_once_until_its_last_copy_has_left() {
+        let (mut ingress, room) = (Ingress::new(0), FIXED.room(0, 0));
+        ingress.take(0, 1500, room);
+        let place = ingress.first_copy();
+        assert!(ingress.another_copy(place) && ingress.another_copy(place));
+        // Another packet has another place.
+        ingress.take(0, 1500, room);
+        assert_ne!(ingress.first_copy(), place);
+        assert_eq!(ingress.shared(), 3000);
+        assert_eq!([(); 3].map(|()| ingress.give(0, 1500, Some(place))), [0, 0, 1500]);
+        assert!(!ingress.another_copy(place), "none waits");
+        assert_eq!(ingress.first_copy(), place, "places are used again");
     }
 
     #[test]

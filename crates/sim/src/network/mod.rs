@@ -290,12 +290,20 @@ impl Network {
 
     /// Looks whether switches wait for each other, from time to time while anything else happens.
     fn look_for_deadlocks(&mut self) -> Option<Ending> {
-        self.fabric.catch_up(&mut self.engine);
-        if let Some(why) = self.fabric.deadlock() {
-            return Some(Ending::Stalled(why));
+        let ending = self.deadlock_now();
+        if ending.is_none() {
+            self.look_for_deadlocks_later();
         }
-        self.look_for_deadlocks_later();
-        None
+        ending
+    }
+
+    /// The ending of a run whose switches wait for each other.
+    fn deadlock_now(&mut self) -> Option<Ending> {
+        if !self.fabric.is_lossless() {
+            return None;
+        }
+        self.fabric.catch_up(&mut self.engine);
+        self.fabric.deadlock().map(Ending::Stalled)
     }
 
     fn look_for_deadlocks_later(&mut self) {

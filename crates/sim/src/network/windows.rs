@@ -267,7 +267,7 @@ impl Network {
         self.engine.now = self.time_limit;
         match self.ledger.unfinished() {
             0 => Ending::Complete,
-            _ => Ending::TimeLimit(self.why_late()),
+            _ => self.deadlock_now().unwrap_or_else(|| Ending::TimeLimit(self.why_late())),
         }
     }
 }

@@ -1,8 +1,10 @@
 //! What is wrong with a scenario whose switches pause who sends to them.
 
-use super::{BufferSize, QueueKind, Scenario};
+use super::remarks::Remark;
+use super::{BufferSize, QueueKind, RoutingMode, Scenario, TransportName};
 use crate::fabric::graph::Graph;
 use crate::fabric::pfc::Pfc;
+use crate::host::protocol::{Protocol, Transport};
 use crate::workload::Fault;
 
 impl Scenario {
@@ -16,9 +18,10 @@ impl Scenario {
     pub(super) fn check_pfc(&self, graph: &Graph) -> Vec<Fault> {
         let Some(pfc) = &self.switch.pfc else { return Vec::new() };
         let (switch, packet) = (&self.switch, self.packet_bytes());
-        let mut faults = pfc.check(switch.shared_buffer, packet);
+        let (memory, alpha) = (switch.shared_buffer, switch.shared_alpha);
+        let mut faults = pfc.check(memory, alpha, packet);
         if faults.is_empty() {
-            faults = pfc.check_memory(switch.shared_buffer, graph, packet);
+            faults = pfc.check_memory(memory, alpha, graph, packet);
         }
         let mut faults: Vec<Fault> = faults.into_iter().map(|fault| fault.under("switch.pfc")).collect();
         let pausable = |kind| matches!(kind, QueueKind::DropTail | QueueKind::Ecn | QueueKind::Red);
@@ -50,6 +53,39 @@ impl Scenario {
             faults.push(Fault::new(key, format!("{what} in a fabric with priority flow control")));
         }
         faults
+    }
+
+    /// What a run with RoCE should know, which is made for fabrics that lose nothing and keep the order of packets.
+    pub(super) fn misfits_of_roce(&self, name: TransportName, transport: &Transport) -> Vec<Remark> {
+        if !matches!(transport.protocol, Protocol::Roce(_)) {
+            return Vec::new();
+        }
+        let (roce, mode) = (&transport.name, self.routing.resolve(name));
+        let mut remarks = Vec::new();
+        match &self.switch.pfc {
+            None => {
+                let text =
+                    format!("{roce}: switches may lose packets, and it then sends all that came after them again");
+                remarks.push(Remark::new(
+                    "switch.pfc",
+                    text,
+                    "an empty table [switch.pfc] makes the fabric lose none",
+                    false,
+                ));
+            }
+            Some(pfc) if pfc.priorities > 1 => {
+                let (text, hint) =
+                    (format!("{roce}: all of its data have priority 0"), "other priorities take headroom only");
+                remarks.push(Remark::new("switch.pfc.priorities", text, hint, false));
+            }
+            Some(_) => {}
+        }
+        if matches!(mode, RoutingMode::PerPacket | RoutingMode::PerPacketPermuted) {
+            let text =
+                format!("{roce}: packets that take several paths overtake each other, and it sends most of them again");
+            remarks.push(Remark::new("routing.mode", text, "mode = \"per-flow\"", true));
+        }
+        remarks
     }
 }
 
@@ -97,7 +133,32 @@ placement = { pattern = "random" }
             let found = plan(overrides).err().unwrap_or_else(|| panic!("{overrides:?} is refused"));
             assert!(found.contains(expected), "{overrides:?}: {found}");
         }
-        assert!(plan(&["switch.shared_buffer=29KB"]).is_ok());
+        // Of 28 260 B of headroom 1500 B are left, or with half of it 3000 B.
+        for (memory, alpha, possible) in
+            [(29_760, 1.0, true), (29_759, 1.0, false), (31_260, 0.5, true), (31_259, 0.5, false)]
+        {
+            let found = plan(&[&format!("switch.shared_buffer={memory}B"), &format!("switch.shared_alpha={alpha}")]);
+            assert_eq!(found.is_ok(), possible, "{memory}");
+            assert!(found.err().is_none_or(|found| found.contains("is less than a full packet")));
+        }
+    }
+
+    #[test]
+    fn roce_says_what_it_does_not_go_with() {
+        let remarks = |text: &str, key: &str| {
+            let overrides = ["transport.name=dcqcn".to_owned(), key.to_owned()];
+            let plan = parse("roce.toml", text, &overrides).expect("a scenario");
+            plan.runs[0].remarks.iter().map(|remark| remark.fault.key.clone()).collect::<Vec<_>>()
+        };
+        let lossy = TEXT.replace("[switch.pfc]\n", "");
+        for (text, key, expected) in [
+            (TEXT, "switch.pfc.priorities=1", &[][..]),
+            (TEXT, "switch.pfc.priorities=2", &["switch.pfc.priorities"]),
+            (TEXT, "routing.mode=per-packet", &["routing.mode"]),
+            (&lossy, "routing.mode=per-flow", &["switch.pfc"]),
+        ] {
+            assert_eq!(remarks(text, key), expected, "{key}");
+        }
     }
 
     #[test]

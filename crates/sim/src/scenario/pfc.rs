@@ -25,7 +25,7 @@ pub struct PfcConfig {
     pub xon: BufferSize,
     /// What it holds besides, of each link and priority, of packets that come until a pause has taken effect. What finds no headroom is lost,
     /// and counted as `headroom_drops`. `auto`: two link delays at the link's rate, three full packets, and a pause frame of each
-    /// priority: then nothing is lost (of multicast packets, each copy counts).
+    /// priority: then nothing is lost.
     pub headroom: BufferSize,
     /// Priorities that are told apart and paused one by one, 1 to 8. Packets beyond the last belong to the last. Control packets are never
     /// paused. Default 1.
@@ -62,8 +62,8 @@ impl PfcConfig {
         Pfc { priorities: self.priorities.clamp(1, 8), threshold, headroom: bytes(self.headroom, packet) }
     }
 
-    /// What is wrong with the keys, relative to this table.
-    pub(super) fn check(&self, memory: Option<Bytes>, packet: u64) -> Vec<Fault> {
+    /// What is wrong with the keys, relative to this table; see [`resolve`](Self::resolve).
+    pub(super) fn check(&self, memory: Option<Bytes>, alpha: f64, packet: u64) -> Vec<Fault> {
         let mut faults = Vec::new();
         for (key, size) in [("xoff", self.xoff), ("xon", self.xon), ("headroom", self.headroom)] {
             if size == BufferSize::Unlimited {
@@ -75,7 +75,7 @@ impl PfcConfig {
         if !(1..=8).contains(&self.priorities) {
             faults.push(Fault::new("priorities", format!("must be from 1 to 8, not {}", self.priorities)));
         }
-        let resolved = self.resolve(memory, 1.0, packet);
+        let resolved = self.resolve(memory, alpha, packet);
         if resolved.headroom.is_some_and(|headroom| headroom < packet) {
             // A packet that finds no room would pause who sent it, of whom nothing waits whose leaving could end that.
             let message = format!("{} is less than a full packet of {packet} B", self.headroom);
@@ -98,9 +98,9 @@ impl PfcConfig {
     }
 
     /// What is wrong with it on the links of a fabric.
-    pub(super) fn check_memory(&self, memory: Option<Bytes>, graph: &Graph, packet: u64) -> Vec<Fault> {
+    pub(super) fn check_memory(&self, memory: Option<Bytes>, alpha: f64, graph: &Graph, packet: u64) -> Vec<Fault> {
         let mut faults = Vec::new();
-        let pfc = self.resolve(memory, 1.0, packet);
+        let pfc = self.resolve(memory, alpha, packet);
         let needed = |link: &Link| headroom(link.rate, link.delay, packet, pfc.priorities);
         let most = graph.links.iter().max_by_key(|link| needed(link));
         if let (Some(given), Some(link)) = (pfc.headroom, most)
@@ -128,6 +128,16 @@ impl PfcConfig {
             faults.push(
                 Fault::new("headroom", message).hint("give switches a larger shared_buffer, or fewer priorities"),
             );
+        } else if let (Some(node), Threshold::Dynamic { .. }) = (largest, pfc.threshold) {
+            // Every packet would take headroom, and ask for a pause.
+            let most = (alpha * memory.0.saturating_sub(takes[node]) as f64) as u64;
+            if most < packet {
+                let (name, free) = (&graph.nodes[node].name, Bytes(memory.0 - takes[node]));
+                let message = format!(
+                    "switch.shared_alpha = {alpha} of the {free} that headroom leaves at {name} is less than a full packet of {packet} B"
+                );
+                faults.push(Fault::new("xoff", message).hint("give switches a larger shared_buffer or shared_alpha"));
+            }
         }
         faults
     }

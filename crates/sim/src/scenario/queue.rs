@@ -202,6 +202,7 @@ fn red(switch: &Switch, seed: u64) -> Queue {
         max_probability: switch.red.max_probability,
         weight: switch.red.weight,
         gentle: switch.red.gentle,
+        spread: switch.red.spread,
         mark: switch.red.mark,
         keeps: switch.lossless,
         packet: switch.packet,

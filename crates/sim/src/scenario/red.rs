@@ -5,6 +5,12 @@ use crate::workload::Fault;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// What is not said in hashes: scenarios without this key keep theirs.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde asks")]
+fn is_true(value: &bool) -> bool {
+    *value
+}
+
 /// Random early detection (Floyd and Jacobson 1993).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -22,6 +28,10 @@ pub struct RedConfig {
     /// Whether the probability rises from `max_probability` to 1 between `max_threshold` and twice that (Floyd 2000), instead of at
     /// once. Default true.
     pub gentle: bool,
+    /// Whether drops or marks are spread evenly, as in 1993 (Fig. 2): the longer none came, the likelier is one, so that there are up to twice as many. `false`:
+    /// each packet is judged by itself, as by DCQCN's switches. Default true.
+    #[serde(skip_serializing_if = "is_true")]
+    pub spread: bool,
     /// Whether packets that may be marked are marked instead of dropped, up to where all are dropped (RFC 3168 §7). Default true;
     /// transports ask for it with `ecn`.
     pub mark: bool,
@@ -35,6 +45,7 @@ impl Default for RedConfig {
             max_probability: 0.1,
             weight: 0.002,
             gentle: true,
+            spread: true,
             mark: true,
         }
     }

@@ -10,6 +10,9 @@ use crate::units::{Bytes, Duration, PS_PER_S, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// `transport.roce.packet` is no larger.
+const LARGEST_PACKET: u64 = 9000;
+
 /// Whose constants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -18,7 +21,7 @@ pub enum Constants {
     /// a least rate of 100 Mbps from its authors' simulator (`mix/config.txt` of ns3-rdma).
     #[default]
     Paper,
-    /// Of the HPCC simulator (`run.py`, mode `dcqcn`): timers 300 us and 1 us, no byte counter, F = 1, CNPs every 4 us, increases of 1/5000 and 1/500
+    /// Of the HPCC simulator (`run.py`, mode `dcqcn`), whose rules differ: only its constants are here. Timers 300 us and 1 us, no byte counter, F = 1, CNPs every 4 us, increases of 1/5000 and 1/500
     /// of the line's rate.
     Hpcc,
 }
@@ -32,10 +35,10 @@ pub struct DcqcnConfig {
     /// Time without a CNP after which the rate is raised, T: 1 us to 1 s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timer: Option<Duration>,
-    /// Bytes after which it is raised, B: above 0.
+    /// Bytes after which it is raised, B: at least 9000 B, the largest packet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub byte_counter: Option<Bytes>,
-    /// What the target rate gains with each raise after fast recovery.
+    /// What the target rate gains with each raise after fast recovery: above 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub additive_increase: Option<Rate>,
     /// Least time between two CNPs of a receiver: 1 us to 1 s.
@@ -67,8 +70,13 @@ impl DcqcnConfig {
                 return Err(ConfigError { field, problem: "is not from 1us to 1s".into() });
             }
         }
-        if self.byte_counter == Some(Bytes(0)) {
-            return Err(ConfigError { field: "byte_counter", problem: "must be above 0".into() });
+        // A packet raises the rate once at most.
+        if self.byte_counter.is_some_and(|bytes| bytes.0 < LARGEST_PACKET) {
+            let problem = format!("is less than {LARGEST_PACKET}B, the largest packet");
+            return Err(ConfigError { field: "byte_counter", problem });
+        }
+        if self.additive_increase == Some(Rate(0)) {
+            return Err(ConfigError { field: "additive_increase", problem: "must be above 0".into() });
         }
         Ok(())
     }
@@ -308,6 +316,7 @@ mod tests {
         };
         assert_eq!(bad(|c| c.timer = Some(Duration::ZERO)), "timer");
         assert_eq!(bad(|c| c.cnp_interval = Some(Duration::from_secs(2))), "cnp_interval");
-        assert_eq!(bad(|c| c.byte_counter = Some(Bytes(0))), "byte_counter");
+        assert_eq!(bad(|c| c.byte_counter = Some(Bytes(LARGEST_PACKET - 1))), "byte_counter");
+        assert_eq!(bad(|c| c.additive_increase = Some(Rate(0))), "additive_increase");
     }
 }

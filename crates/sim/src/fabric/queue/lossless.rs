@@ -12,17 +12,25 @@ use crate::fabric::pfc::{Ingress, MAX_PRIORITIES};
 use anabranch_transport::Rate;
 use std::collections::VecDeque;
 
-/// A packet that takes memory until it leaves: the link by which it came, and its bytes.
-type Came = (PortId, u16);
+/// How a packet came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Came {
+    /// The link.
+    pub link: PortId,
+    /// Of one of several copies, the place of their packet in the account of that link.
+    pub copies: Option<u32>,
+}
 
-/// Of packets that take no memory: control, and those of a host's own.
-pub const OWN: PortId = PortId::MAX;
+impl Came {
+    /// Of packets that take no memory: control, what need not wait, and a host's own.
+    pub const OWN: Self = Self { link: PortId::MAX, copies: None };
+}
 
 /// A packet has left, or is about to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Released {
-    /// The link by which it came.
-    pub link: PortId,
+    /// How it came.
+    pub came: Came,
     /// Its priority.
     pub priority: u8,
     /// Its bytes.
@@ -32,8 +40,8 @@ pub struct Released {
 #[derive(Clone, Debug)]
 struct Priority {
     queue: Queue,
-    /// How each of its packets came, in the same order.
-    came: VecDeque<Came>,
+    /// How each of its packets came, and its bytes, in the same order.
+    came: VecDeque<(Came, u16)>,
 }
 
 /// What a port with pauses has done.
@@ -63,8 +71,8 @@ pub struct Lossless {
     pauses: Pauses,
     /// The memory of what comes by the other direction of the link.
     pub ingress: Ingress,
-    /// The link by which the next packet comes that is offered.
-    arriving: PortId,
+    /// How the next packet comes that is offered.
+    arriving: Came,
     released: Vec<Released>,
 }
 
@@ -86,7 +94,7 @@ impl Lossless {
             since: 0,
             pauses: Pauses::default(),
             ingress: Ingress::new(headroom),
-            arriving: OWN,
+            arriving: Came::OWN,
             released: Vec::new(),
         }
     }
@@ -97,9 +105,9 @@ impl Lossless {
         (!is_urgent(hot)).then(|| hot.priority().min(self.data.len() as u8 - 1))
     }
 
-    /// The link by which the packet has come that is offered next.
-    pub fn arrives_by(&mut self, link: PortId) {
-        self.arriving = link;
+    /// How the packet has come that is offered next.
+    pub fn arrives_by(&mut self, came: Came) {
+        self.arriving = came;
     }
 
     /// A packet that has left since this was last asked.
@@ -143,10 +151,10 @@ impl Lossless {
         self.pauses
     }
 
-    /// Bytes of the packets of a priority that wait and came by a link.
-    pub fn waiting_from(&self, link: PortId, priority: u8) -> u64 {
+    /// The packets of a priority that wait and came by a link: how, and their bytes.
+    pub fn waiting_from(&self, link: PortId, priority: u8) -> impl Iterator<Item = (Came, u64)> {
         let came = self.data.get(usize::from(priority)).into_iter().flat_map(|data| &data.came);
-        came.filter(|came| came.0 == link).map(|came| u64::from(came.1)).sum()
+        came.filter(move |came| came.0.link == link).map(|&(came, size)| (came, u64::from(size)))
     }
 
     fn ready(&self) -> u8 {
@@ -164,7 +172,7 @@ impl Discipline for Lossless {
 
     fn enqueue(&mut self, hots: &mut [Hot], id: PacketId) -> Enqueued {
         let hot = hots[id as usize];
-        let came = std::mem::replace(&mut self.arriving, OWN);
+        let came = std::mem::replace(&mut self.arriving, Came::OWN);
         let mut outcome = Enqueued::QUEUED;
         match self.priority_of(&hot) {
             None => self.urgent.push(hots, usize::from(!hot.has(flag::PAUSE)), id),
@@ -190,8 +198,8 @@ impl Discipline for Lossless {
             let priority = self.ready().trailing_zeros() as u8;
             let data = &mut self.data[usize::from(priority)];
             id = data.queue.dequeue(hots);
-            if let Some((link, size)) = data.came.pop_front().filter(|came| came.0 != OWN) {
-                self.released.push(Released { link, priority, size });
+            if let Some((came, size)) = data.came.pop_front().filter(|came| came.0 != Came::OWN) {
+                self.released.push(Released { came, priority, size });
             }
             self.occupied &= !(u8::from(data.came.is_empty()) << priority);
         }
@@ -232,7 +240,7 @@ impl Discipline for Lossless {
     }
 
     fn pass(&mut self, hot: &mut Hot, idle: u64) -> Passing {
-        self.arriving = OWN;
+        self.arriving = Came::OWN;
         match self.priority_of(hot) {
             Some(priority) => self.data[usize::from(priority)].queue.pass(hot, idle),
             None => Passing::Unmarked,
@@ -296,15 +304,18 @@ mod tests {
     #[test]
     fn what_leaves_is_told_with_how_it_came() {
         let (mut arena, mut queue) = (Arena::new(), queue(1));
-        for (link, hot) in [(3, data(0)), (5, Hot { size: 700, ..data(0) }), (OWN, data(0)), (OWN, control())] {
-            queue.arrives_by(link);
-            let id = insert(&mut arena, hot, link);
+        let by = |link| Came { link, copies: Some(2 * link) };
+        let own = Came::OWN;
+        for (came, hot) in [(by(3), data(0)), (by(5), Hot { size: 700, ..data(0) }), (own, data(0)), (own, control())] {
+            queue.arrives_by(came);
+            let id = insert(&mut arena, hot, came.link);
             queue.enqueue(arena.hots(), id);
         }
-        assert_eq!((queue.waiting_from(5, 0), queue.waiting_from(4, 0)), (700, 0));
-        assert_eq!(drain(&mut queue, &mut arena), [OWN, 3, 5, OWN]);
+        assert_eq!(queue.waiting_from(5, 0).collect::<Vec<_>>(), [(by(5), 700)]);
+        assert_eq!(queue.waiting_from(4, 0).count(), 0);
+        assert_eq!(drain(&mut queue, &mut arena), [own.link, 3, 5, own.link]);
         let released = [queue.take_released(), queue.take_released(), queue.take_released()];
-        let of = |link, size| Some(Released { link, priority: 0, size });
+        let of = |link, size| Some(Released { came: by(link), priority: 0, size });
         assert_eq!(released, [of(5, 700), of(3, 1500), None]);
     }
 }

@@ -26,6 +26,8 @@ pub struct RedParameters {
     pub weight: f64,
     /// Whether the marking probability rises from `max_probability` to 1 between `max` and twice that, instead of at once.
     pub gentle: bool,
+    /// Whether marks are spread evenly, with the counter of 1993, which doubles their share; else each packet is judged by itself.
+    pub spread: bool,
     /// Whether packets that may be marked are marked instead of dropped.
     pub mark: bool,
     /// Whether it marks only, and drops nothing: where all packets are marked from `max` on, as DCQCN's switches do.
@@ -94,8 +96,8 @@ impl Red {
         }
         // 1993 §IV: `p_a` = p_b / (1 - count p_b) makes the gaps between marks uniform.
         self.count += 1;
-        let spread = 1.0 - self.count as f64 * probability;
-        if spread <= 0.0 || self.uniform() < probability / spread {
+        let left = if self.parameters.spread { 1.0 - self.count as f64 * probability } else { 1.0 };
+        if left <= 0.0 || self.uniform() < probability / left {
             self.count = 0;
             return RedAction::Mark;
         }
@@ -186,6 +188,7 @@ mod tests {
             max_probability: 0.1,
             weight: 0.002,
             gentle: true,
+            spread: true,
             mark: true,
             keeps: false,
             packet: 1500,
@@ -195,18 +198,24 @@ mod tests {
     /// DCQCN (SIGCOMM 2015) §3.1, Figure 5: the queue as it is, marks by chance from `K_min` to `K_max`, and all from there on.
     #[test]
     fn a_queue_that_loses_nothing_marks_all_from_the_upper_threshold_on() {
-        let dcqcn = RedParameters { weight: 0.0, gentle: false, keeps: true, max_probability: 0.01, ..parameters() };
+        let plain = RedParameters { weight: 0.0, gentle: false, keeps: true, max_probability: 0.01, ..parameters() };
+        let dcqcn = RedParameters { spread: false, ..plain };
         let capable = Hot { flags: flag::DATA | flag::ECT, ..data(0) };
         assert_eq!(dropped_and_marked(dcqcn, 15.0, capable), (0.0, 1.0));
         assert_eq!(dropped_and_marked(dcqcn, 15.0, data(0)), (0.0, 0.0));
-        let (dropped, marked) = dropped_and_marked(dcqcn, 10.0, capable);
-        assert!(dropped == 0.0 && (0.005..0.02).contains(&marked), "{marked}");
+        // Each packet by itself: 0.25, 0.5 and all of P_max. Twice as many where marks are spread.
+        for (average, share) in [(7.5, 0.0025), (10.0, 0.005), (14.999, 0.01)] {
+            for (parameters, share) in [(dcqcn, share), (plain, spread(share))] {
+                let (dropped, marked) = dropped_and_marked(parameters, average, capable);
+                assert!(dropped == 0.0 && (marked - share).abs() < 0.001, "{average}: {marked}, not {share}");
+            }
+        }
     }
 
     /// Shares of packets dropped and marked, of many that find this average. The weight is 0, so that they do not change it.
     fn dropped_and_marked(parameters: RedParameters, average: f64, hot: Hot) -> (f64, f64) {
         let mut queue = Red { average, ..Red::new(RedParameters { weight: 0.0, ..parameters }, 7) };
-        let (mut dropped, mut marked, n) = (0, 0, 20_000);
+        let (mut dropped, mut marked, n) = (0, 0, 200_000);
         for _ in 0..n {
             match queue.pass(&mut { hot }, 0) {
                 Passing::Rejected => dropped += 1,

@@ -15,20 +15,19 @@
 use super::{Fabric, Senders, drop_packet};
 use crate::engine::arena::{Hot, NO_PACKET, PacketId, flag};
 use crate::engine::boxes::Arrival;
-use crate::engine::wheel::Entity;
 use crate::fabric::graph::{Graph, NodeId, PortId};
-use crate::fabric::pfc::{FRAME, Pfc, Room, Taken, headroom};
+use crate::fabric::pfc::{FRAME, Pfc, Room, Taken, Threshold, headroom};
 use crate::fabric::port::Port;
-use crate::fabric::queue::lossless::{Lossless, OWN};
-use crate::fabric::queue::{Discipline as _, Limit, Queue, drop_tail::DropTail};
+use crate::fabric::queue::lossless::{Came, Lossless};
+use crate::fabric::queue::{Limit, Queue, drop_tail::DropTail};
 use crate::fabric::routing::Hop;
 use crate::host::stack::Header;
-use crate::network::engine::{Engine, Moment, Trace};
+use crate::network::engine::Engine;
 use crate::network::ledger::Ledger;
 use crate::network::setup::Setup;
 use anabranch_transport::udp;
 
-use super::windowed::Bench;
+mod due;
 
 /// The switches of a fabric that loses nothing.
 #[derive(Clone)]
@@ -36,21 +35,40 @@ pub(super) struct Switches {
     pfc: Pfc,
     /// The ports of each node.
     ports: Vec<Vec<PortId>>,
-    /// Of each node: bytes that its ports hold of what they share, and what is set aside as headroom.
-    used: Vec<u64>,
-    headroom: Vec<u64>,
+    /// Of each node.
+    memory: Vec<Memory>,
     /// Lists that are used again.
     nodes: Vec<NodeId>,
+}
+
+/// The memory of a switch.
+#[derive(Clone, Copy, Default)]
+struct Memory {
+    /// Bytes that its ports hold of what they share.
+    used: u64,
+    /// Bytes that are set aside.
+    headroom: u64,
+    /// Pauses that its ports have asked for, of all priorities.
+    pausing: usize,
+}
+
+/// Whether a packet has memory already.
+enum Kept {
+    /// It has no copies.
+    Alone,
+    /// If one of its copies waits: at this place.
+    Copies(Option<u32>),
 }
 
 impl Switches {
     pub(super) fn new(pfc: Pfc, graph: &Graph) -> Self {
         let nodes = graph.nodes.len();
-        Self { pfc, ports: graph.ports_by_node(), used: vec![0; nodes], headroom: vec![0; nodes], nodes: Vec::new() }
+        Self { pfc, ports: graph.ports_by_node(), memory: vec![Memory::default(); nodes], nodes: Vec::new() }
     }
 
     fn room(&self, node: NodeId) -> Room {
-        self.pfc.threshold.room(self.used[node as usize], self.headroom[node as usize])
+        let Memory { used, headroom, .. } = self.memory[node as usize];
+        self.pfc.threshold.room(used, headroom)
     }
 }
 
@@ -88,7 +106,7 @@ impl Fabric {
 
     /// What a switch may hold of the packets of a link when it lets more come, if all its ports hold `used` bytes of what they share.
     pub(super) fn resume_threshold(&self, node: NodeId, used: u64) -> u64 {
-        let room = |switches: &Switches| switches.pfc.threshold.room(used, switches.headroom[node as usize]);
+        let room = |switches: &Switches| switches.pfc.threshold.room(used, switches.memory[node as usize].headroom);
         self.lossless.as_deref().map_or(0, |switches| room(switches).resume)
     }
 
@@ -163,15 +181,20 @@ impl Fabric {
         if hot.has(flag::MULTICAST) {
             let mut copies = std::mem::take(&mut self.branches);
             self.copies(engine, ledger, node, packet, engine.moment(time, link), &mut copies);
-            for (port, copy) in copies.drain(..) {
-                self.take_in(engine, ledger, senders, node, link, (port, copy, time));
+            let mut kept = Kept::Copies(None);
+            for (port, packet) in copies.drain(..) {
+                let copy = Arrival { time, link, packet };
+                self.take_in(engine, ledger, senders, node, copy, (port, &mut kept));
             }
             self.branches = copies;
             return;
         }
         let hop = Hop { routes: &self.routes, node, destination: hot.destination };
         match self.schemes.egress(&hop, &mut hot.path) {
-            Some(port) => self.take_in(engine, ledger, senders, node, link, (port, packet, time)),
+            Some(port) => {
+                let arrival = Arrival { time, link, packet };
+                self.take_in(engine, ledger, senders, node, arrival, (port, &mut Kept::Alone));
+            }
             None => drop_packet(engine, ledger, packet),
         }
     }
@@ -183,32 +206,44 @@ impl Fabric {
         ledger: &mut Ledger,
         senders: &mut impl Senders,
         node: NodeId,
-        link: PortId,
-        (port, id, now): (PortId, PacketId, u64),
+        Arrival { time: now, link, packet: id }: Arrival,
+        (port, kept): (PortId, &mut Kept),
     ) {
         let Some(switches) = &mut self.lossless else { return };
         let (hot, back) = (*engine.packets.hot(id), link ^ 1);
         let waits = !self.ports[port as usize].sends_at_once(&hot, now);
         let counted = lossless(&mut self.ports, port).priority_of(&hot).filter(|_| waits);
+        let mut came = Came::OWN;
         if let Some(priority) = counted {
-            let room = switches.room(node);
-            match lossless(&mut self.ports, back).ingress.take(priority, hot.size, room) {
-                Taken::Shared => switches.used[node as usize] += u64::from(hot.size),
-                Taken::Headroom => {}
-                Taken::Nowhere => {
-                    drop_packet(engine, ledger, id);
-                    return self.pause_if_due(engine, node, back, priority, now);
+            let ingress = &mut lossless(&mut self.ports, back).ingress;
+            // What waits does not leave at the same moment.
+            let another =
+                if let Kept::Copies(place) = *kept { place.filter(|&p| ingress.another_copy(p)) } else { None };
+            came = Came { link, copies: another };
+            if another.is_none() {
+                match ingress.take(priority, hot.size, switches.room(node)) {
+                    Taken::Shared => switches.memory[node as usize].used += u64::from(hot.size),
+                    Taken::Headroom => {}
+                    Taken::Nowhere => {
+                        drop_packet(engine, ledger, id);
+                        return self.pause_if_due(engine, node, back, priority, now);
+                    }
+                }
+                if let Kept::Copies(place) = kept {
+                    came.copies = Some(ingress.first_copy());
+                    *place = came.copies;
                 }
             }
         }
-        lossless(&mut self.ports, port).arrives_by(if counted.is_some() { link } else { OWN });
+        lossless(&mut self.ports, port).arrives_by(came);
         let p = &mut self.ports[port as usize];
         let outcome = p.send(port, engine.packets.hots(), &mut engine.pending, id, now);
         if let Some(outcome) = outcome {
             if outcome.rejected != NO_PACKET
                 && let Some(priority) = counted
             {
-                switches.used[node as usize] -= lossless(&mut self.ports, back).ingress.give(priority, hot.size);
+                let ingress = &mut lossless(&mut self.ports, back).ingress;
+                switches.memory[node as usize].used -= ingress.give(priority, hot.size, came.copies);
             }
             self.on_outcome(engine, ledger, senders, port, outcome);
         }
@@ -220,8 +255,19 @@ impl Fabric {
 
     /// Pauses the far end of a port if what came by it has begun to take headroom, or has found none.
     fn pause_if_due(&mut self, engine: &mut Engine, node: NodeId, port: PortId, priority: u8, now: u64) {
+        let Some(switches) = &mut self.lossless else { return };
         if lossless(&mut self.ports, port).ingress.begins_pause(priority) {
+            switches.memory[node as usize].pausing += 1;
             self.send_frame(engine, node, port, priority, true, now);
+        }
+    }
+
+    /// Lets packets come again by a port if they were paused and need not be.
+    fn resume_if_due(&mut self, engine: &mut Engine, node: NodeId, port: PortId, priority: u8, now: u64) {
+        let Some(switches) = &mut self.lossless else { return };
+        if lossless(&mut self.ports, port).ingress.ends_pause(priority, switches.room(node)) {
+            switches.memory[node as usize].pausing -= 1;
+            self.send_frame(engine, node, port, priority, false, now);
         }
     }
 
@@ -250,158 +296,30 @@ impl Fabric {
     fn release(&mut self, engine: &mut Engine, node: NodeId, port: PortId, now: u64) {
         while let Some(released) = lossless(&mut self.ports, port).take_released() {
             let Some(switches) = &mut self.lossless else { return };
-            let (back, priority) = (released.link ^ 1, released.priority);
-            let ingress = &mut lossless(&mut self.ports, back).ingress;
-            switches.used[node as usize] -= ingress.give(priority, released.size);
-            if ingress.ends_pause(priority, switches.room(node)) {
-                self.send_frame(engine, node, back, priority, false, now);
+            let (back, priority) = (released.came.link ^ 1, released.priority);
+            let freed = lossless(&mut self.ports, back).ingress.give(priority, released.size, released.came.copies);
+            switches.memory[node as usize].used -= freed;
+            let for_all = freed > 0 && matches!(switches.pfc.threshold, Threshold::Dynamic { .. });
+            self.resume_if_due(engine, node, back, priority, now);
+            if for_all {
+                self.resume_all_due(engine, node, now);
             }
         }
     }
 
-    /// A switch sends all that is due by a time, in the order of time. Whether that is anything.
-    fn send_due(&mut self, engine: &mut Engine, node: NodeId, until: u64) -> bool {
-        let mut sends = false;
-        while let Some((time, port)) = self.next_due(node).filter(|due| due.0 <= until) {
-            self.ports[port as usize].catch_up(port, engine.packets.hots(), &mut engine.pending, time);
-            self.release(engine, node, port, time);
-            sends = true;
-        }
-        sends
-    }
-
-    /// When a switch sends something next, and by which port.
-    fn next_due(&self, node: NodeId) -> Option<(u64, PortId)> {
-        self.switch_ports(node).iter().map(|&port| (self.ports[port as usize].next_due(), port)).min()
-    }
-
-    /// Sees to it that a switch is asked again when it is to send something next: by the window in which that is, or by an event.
-    fn await_sending(&mut self, engine: &mut Engine, node: NodeId) {
-        if engine.pending.boxes.in_use() {
-            for n in 0..self.switch_ports(node).len() {
-                let port = self.switch_ports(node)[n];
-                self.ports[port as usize].list(port, &mut engine.pending);
-            }
+    /// A switch has more memory free, which its thresholds follow: that may end the pauses of all its ports.
+    fn resume_all_due(&mut self, engine: &mut Engine, node: NodeId, now: u64) {
+        let ports = self.switch_ports(node).len();
+        let none_pauses = |switches: &Switches| switches.memory[node as usize].pausing == 0;
+        if self.lossless.as_deref().is_none_or(none_pauses) {
             return;
         }
-        let due = self.next_due(node).map(|due| due.0).filter(|&due| due != u64::MAX);
-        let (entity, wheel) = (engine.entities.switches + (node - self.graph.hosts), &mut engine.pending.wheel);
-        if wheel.due(entity) != due {
-            wheel.cancel(entity);
-            if let Some(due) = due {
-                wheel.schedule(entity, due);
+        for n in 0..ports {
+            let port = self.switch_ports(node)[n];
+            let pausing: Vec<u8> = lossless(&mut self.ports, port).ingress.pausing().collect();
+            for priority in pausing {
+                self.resume_if_due(engine, node, port, priority, now);
             }
         }
-    }
-
-    /// The event of a switch: it sends what is due now.
-    pub(in crate::network) fn switch_sends(&mut self, engine: &mut Engine, entity: Entity) {
-        let node = self.graph.hosts + (entity - engine.entities.switches);
-        self.send_due(engine, node, engine.now);
-        self.await_sending(engine, node);
-    }
-
-    /// A port of a switch, with all that the switch has done by now.
-    pub(super) fn bring_up(&mut self, engine: &mut Engine, port: PortId) {
-        let node = self.graph.port_owner(port);
-        if !self.graph.is_host(node) {
-            if self.send_due(engine, node, engine.now) {
-                self.await_sending(engine, node);
-            }
-            return;
-        }
-        let p = &mut self.ports[port as usize];
-        p.catch_up(port, engine.packets.hots(), &mut engine.pending, engine.now);
-    }
-
-    /// Brings all ports up to now, and what is counted of pauses.
-    pub(super) fn bring_all_up(&mut self, engine: &mut Engine) {
-        for node in self.switches() {
-            if self.send_due(engine, node, engine.now) {
-                self.await_sending(engine, node);
-            }
-        }
-        for port in 0..self.ports.len() as PortId {
-            if self.graph.is_host(self.graph.port_owner(port)) {
-                self.bring_up(engine, port);
-            }
-            if let Some(lossless) = self.ports[port as usize].lossless_mut() {
-                lossless.settle(engine.now);
-            }
-        }
-    }
-
-    /// Switches have done all that is due by now, and have no events: these are in windows or in parts of the run from here on.
-    pub(in crate::network) fn rest_switches(&mut self, engine: &mut Engine) {
-        for node in self.switches() {
-            self.send_due(engine, node, engine.now);
-            engine.pending.wheel.cancel(engine.entities.switches + (node - self.graph.hosts));
-        }
-    }
-
-    /// Switches have events again, and know what memory is in use: ports may have come from elsewhere.
-    pub(in crate::network) fn wake_switches(&mut self, engine: &mut Engine) {
-        for node in self.switches() {
-            let ingresses = self.switch_ports(node).iter().filter_map(|&port| self.ports[port as usize].lossless());
-            let (used, headroom) = ingresses.fold((0, 0), |(used, headroom), port| {
-                let all = port.ingress.headroom() * u64::from(port.priorities());
-                (used + port.ingress.shared(), headroom + all)
-            });
-            if let Some(switches) = &mut self.lossless {
-                (switches.used[node as usize], switches.headroom[node as usize]) = (used, headroom);
-            }
-            self.await_sending(engine, node);
-        }
-    }
-
-    /// What [`run_window`](Self::run_window) does where switches lose nothing: each switch handles its window in the order of time.
-    pub(super) fn run_lossless_window(
-        &mut self,
-        engine: &mut Engine,
-        ledger: &mut Ledger,
-        senders: &mut impl Senders,
-        bench: &mut Bench,
-        until: Moment,
-    ) {
-        let part = until.time < engine.pending.boxes.end();
-        let mut nodes = self.lossless.as_mut().map_or_else(Vec::new, |switches| std::mem::take(&mut switches.nodes));
-        engine.pending.boxes.take_nodes(&mut nodes);
-        engine.pending.boxes.take_ports(&mut bench.ports);
-        for port in bench.ports.drain(..) {
-            let (node, p) = (self.graph.port_owner(port), &mut self.ports[port as usize]);
-            if self.graph.is_host(node) {
-                p.come_up(port, engine.packets.hots(), &mut engine.pending, until.time.saturating_sub(1));
-            } else {
-                p.unlist(&engine.pending);
-                nodes.push(node);
-            }
-        }
-        nodes.sort_unstable();
-        nodes.dedup();
-        for &node in &nodes {
-            bench.arrivals.clear();
-            engine.pending.boxes.take(node, &mut bench.arrivals, |_| ());
-            if part {
-                bench.arrivals.retain(|&arrival| {
-                    let now = engine.moment(arrival.time, arrival.link) < until;
-                    now || !engine.pending.boxes.put(node, arrival)
-                });
-            }
-            bench.arrivals.sort_by_cached_key(|arrival| engine.moment(arrival.time, arrival.link));
-            let mut trace = Trace::default();
-            for n in 0..bench.arrivals.len() {
-                let arrival = bench.arrivals[n];
-                trace.add(arrival.time, u64::from(arrival.link));
-                self.at_switch(engine, ledger, senders, node, arrival);
-            }
-            engine.trace_all(&trace);
-            self.send_due(engine, node, until.time.saturating_sub(1));
-            self.await_sending(engine, node);
-        }
-        nodes.clear();
-        if let Some(switches) = &mut self.lossless {
-            switches.nodes = nodes;
-        }
-        self.remove_ended();
     }
 }

@@ -4,6 +4,7 @@ use super::*;
 use crate::engine::arena::Hot;
 use crate::fabric::graph::{Level, Link, Node};
 use crate::fabric::jitter::Jitter;
+use crate::fabric::pfc::Pfc;
 use crate::fabric::queue::{Limit, drop_tail::DropTail};
 use crate::fabric::routing::{RoutingConfig, RoutingMode};
 use crate::host::protocol::{Protocol, Transport};
@@ -46,7 +47,7 @@ fn graph() -> Graph {
     graph
 }
 
-struct Bench {
+pub(super) struct Bench {
     engine: Engine,
     ledger: Ledger,
     fabric: Fabric,
@@ -55,6 +56,16 @@ struct Bench {
 impl Bench {
     /// With a session of two endpoints, for the ledger. Queues of switches hold one packet.
     fn new(return_to_sender: bool) -> Self {
+        Self::with(None, return_to_sender)
+    }
+
+    /// A fabric whose switches pause who sends to them.
+    pub(super) fn lossless(pfc: Pfc) -> Fabric {
+        Self::with(Some(pfc), false).fabric
+    }
+
+    fn with(pfc: Option<Pfc>, return_to_sender: bool) -> Self {
+        let lossy = pfc.is_none();
         let protocol = Protocol::Udp(udp::UdpConfig::default());
         let transport = Transport { name: "udp".to_owned(), protocol };
         let session = Session {
@@ -70,8 +81,10 @@ impl Bench {
         };
         let setup = Setup {
             graph: Arc::new(graph()),
-            queue: Box::new(|_| Queue::DropTail(DropTail::new(Limit::Packets(1)))),
-            pfc: None,
+            queue: Box::new(move |_| {
+                Queue::DropTail(DropTail::new(if lossy { Limit::Packets(1) } else { Limit::NONE }))
+            }),
+            pfc,
             groups: vec![SessionGroup::new("test", transport, RoutingMode::PerPacket)],
             sessions: vec![session],
             seed: 1,
