@@ -10,7 +10,7 @@ from pathlib import Path
 import linux_lab
 import linux_page
 import pytest
-from linux_case import AVERAGED, EXACT, EXPERIMENTS, MININET, OFFLOADED, ROOT, RULES, Case
+from linux_case import AVERAGED, EXACT, EXPERIMENTS, LINUX, MININET, OFFLOADED, ROOT, RULES, Case
 from linux_sim import run as simulate
 
 from linux import PAGE, RECORD
@@ -85,7 +85,7 @@ def test_the_kernel_takes_as_long_as_the_simulator_says(scdp: Path, tmp_path: Pa
         if NOT_HERE.search(str(error)):
             pytest.skip(f"no network namespaces, or not these modules: {error}")
         raise
-    (simulated,) = simulate(BLOCK, tmp_path / "sim", seeds=1)
+    (simulated,) = simulate(BLOCK, tmp_path / "sim", seeds=1, rules=LINUX)
     # Other programs share the processors.
     assert 0.5 < real.mbps / simulated.mbps < 1.1
     assert [len(flows) for flows in real.flows] == [2, 2]

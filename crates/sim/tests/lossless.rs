@@ -124,9 +124,10 @@ fn a_pause_hits_all_packets_of_its_priority_and_no_others() {
 fn a_pause_ends_when_others_have_left_memory_free() {
     // Ports share 17 000 B, and packets may come again 1500 B below what is free. Hosts 2, 4 and 5 send three packets each to host 3, at 30 Mbps: of
     // these eight wait from 46 us on, and leave at 22 us + 400 us n.
-    let link = |graph: &mut Graph, host: usize, mbps: u64| graph.links[host].rate = Rate::from_mbps(mbps);
     let mut graph = star(7);
-    [(0, 10), (3, 30), (6, 100)].into_iter().for_each(|(host, mbps)| link(&mut graph, host, mbps));
+    for (host, mbps) in [(0, 10), (3, 30), (6, 100)] {
+        graph.links[host].rate = Rate::from_mbps(mbps);
+    }
     let mut sessions: Vec<_> = [2, 4, 5].into_iter().map(|host| packets(host, 3, 3)).collect();
     // Host 1 sends three to host 0, at 10 Mbps. Two of them wait from 146 us on, and the first of these until 1322 us. Then four to host 6, at 100 Mbps.
     // The second of these comes at 170 us and finds 2000 B free, less than 4500: that pauses host 1. Three wait, and leave until 518 us.

@@ -88,7 +88,7 @@ impl Scene {
         let all_at_once = || r#"law = "synchronised""#.to_owned();
         let arrivals = self.load.map_or_else(all_at_once, |load| format!(r#"law = "poisson", load = {load}"#));
         let buffer = self.buffer_packets.map_or_else(|| "unlimited".to_owned(), |n| format!("{n} packets"));
-        let timeout = |(key, short): &(&str, &str)| format!("{key} = {:?}\n", if self.patient { "50s" } else { short });
+        let timeout = |(key, short): &(&str, &str)| format!("{key} = {:?}\n", if self.patient { "40s" } else { short });
         let timeouts: String = TIMEOUTS.iter().map(timeout).collect();
         format!(
             r#"
@@ -110,6 +110,7 @@ tcp.initial_window = {window}
 # Switches lose packets here: it goes back again and again.
 roce.packet = "1500B"
 roce.retries = 1000
+homa.linger = "100s"
 {timeouts}"#,
             trees = self.multicast_trees,
         )
