@@ -21,7 +21,12 @@ RFC, BARE, LINUX = "rfc", "bare", "linux"
 RULES: Mapping[str, tuple[str, ...]] = {
     RFC: (),
     BARE: ("transport.tcp.window_rules=linux-6.1",),
-    LINUX: ("transport.tcp.window_rules=linux-6.1", "transport.tcp.rack=true"),
+    LINUX: (
+        "transport.tcp.window_rules=linux-6.1",
+        "transport.tcp.rack=true",
+        # Of its timers: `TCP_TIMEOUT_MIN`, two ticks of the virtual machine's kernel (tools/linux-vm/linux.config).
+        "transport.tcp.clock_granularity=8ms",
+    ),
 }
 """The simulator's TCP: by the RFCs; as the kernel without tail loss probes and RACK; as the kernel."""
 

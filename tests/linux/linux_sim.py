@@ -4,7 +4,7 @@ from math import ceil, floor
 from pathlib import Path
 
 import polars as pl
-from linux_case import FRAME, RFC, ROOT, RULES, Case, Measured
+from linux_case import FRAME, PAYLOAD, RFC, ROOT, RULES, Case, Measured
 from linux_lab import inside, percentiles
 
 import anabranch
@@ -12,11 +12,18 @@ import anabranch
 LONG = ROOT / "scenarios/fidelity/linux-joy.toml"
 BLOCKS = ROOT / "scenarios/fidelity/linux-incast.toml"
 
+HEADER = FRAME - PAYLOAD
+
 REQUEST_US = 0.6
 """Between two requests of a client, where it is not known over what time the kernel's leave: their time on the wire."""
 
 TRANSPORTS = {"reno": "newreno", "dctcp": "dctcp", "ecn-star": "ecn-star"}
 """The kernel's Reno repairs losses as NewReno with SACK does."""
+
+
+def handshake_us(case: Case) -> float:
+    """The round trip that a connection knows when it is open: of two packets without data over two links each."""
+    return 4 * (case.delay + HEADER * 8 / case.rate)
 
 
 def settings(case: Case, rules: str, spread_us: float | None) -> list[str]:
@@ -31,6 +38,7 @@ def settings(case: Case, rules: str, spread_us: float | None) -> list[str]:
         f"fabric.delay={case.delay}us",
         f"switch.buffer={case.buffer * FRAME}B",
         f"workload.0.sizes.size={case.size}B",
+        *([] if long else [f"transport.tcp.known_rtt={handshake_us(case):.3f}us"]),
         f"workload.0.arrivals.jitter={case.jitter * 1e6 if long else spread_us:.1f}us",
     ]
     if case.mark is None:

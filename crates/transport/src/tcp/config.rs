@@ -2,7 +2,7 @@
 
 use super::algorithm::Algorithm;
 use crate::PriorityBy;
-use crate::config::ConfigError;
+use crate::config::{ConfigError, check_time};
 use crate::demotion;
 use crate::units::{Bytes, Duration};
 use schemars::JsonSchema;
@@ -36,7 +36,8 @@ pub enum WindowRules {
     #[serde(rename = "linux-3.2")]
     Linux32,
     /// As in Linux 6.1: whole segments; growth by the segments that are acknowledged; an echo takes the window down over a round trip, in
-    /// proportion to what arrives, and the recovery of a loss that is found meanwhile goes on with that (CWR state).
+    /// proportion to what arrives, and the recovery of a loss that is found meanwhile goes on with that (CWR state). With `rack`, the
+    /// probe for a single segment waits `rto_min` more (`tcp_schedule_loss_probe`), instead of the time of a delayed ACK.
     #[serde(rename = "linux-6.1")]
     Linux61,
 }
@@ -151,6 +152,10 @@ pub struct TcpConfig {
     pub priority_reset: u8,
     /// Simulate the three-way handshake. Default true; without it data leaves at once and both ends agree beforehand.
     pub handshake: bool,
+    /// A round trip that both ends know before the first segment, as if it had been measured: of a connection that has been open for some
+    /// time. Not above the path's least: `rack` takes an ACK that comes sooner for that of an earlier copy. Above 0, at most 100 s; only without `handshake`. Default none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub known_rtt: Option<Duration>,
     /// By which rules the congestion window grows, and shrinks for echoes: Linux's for `reno`, `newreno`, `ecn-star`, `dctcp` and
     /// `fa-dctcp`, without `hystart`; `linux-6.1` with `sack` and `prr`. Default `rfc`.
     #[serde(skip_serializing_if = "WindowRules::is_default")]
@@ -193,6 +198,7 @@ impl Default for TcpConfig {
             priority_by: PriorityBy::Sent,
             priority_reset: 3,
             handshake: true,
+            known_rtt: None,
             window_rules: WindowRules::Rfc,
             retries: 15,
         }
@@ -229,6 +235,10 @@ impl TcpConfig {
         if let Some(timeout) = self.syn_timeout {
             let problem = format!("{timeout} is above rto_max = {}", self.rto_max);
             check(timeout <= self.rto_max, "syn_timeout", problem)?;
+        }
+        if let Some(rtt) = self.known_rtt {
+            check_time("known_rtt", rtt)?;
+            check(!self.handshake, "known_rtt", "the handshake measures it: only with handshake = false".into())?;
         }
         check(self.hystart_min_rtt_thresh > Duration::ZERO, "hystart_min_rtt_thresh", "must be above 0".into())?;
         check(

@@ -1,7 +1,7 @@
 //! The tail loss probe (RFC 8985 §7): if nothing is heard for two round trips, one segment more is sent, so that its ACK tells what is lost
 //! before the retransmission timer fires.
 
-use super::config::TcpConfig;
+use super::config::{TcpConfig, WindowRules};
 use super::segment::Segment;
 use crate::units::{Duration, Time};
 
@@ -32,7 +32,11 @@ impl Probe {
             end: None,
             is_repetition: false,
             has_sample: true,
-            ack_delay: if config.delayed_ack { config.delayed_ack_timeout } else { Duration::ZERO },
+            ack_delay: match (config.window_rules, config.delayed_ack) {
+                (WindowRules::Linux61, _) => config.rto_min,
+                (_, true) => config.delayed_ack_timeout,
+                (_, false) => Duration::ZERO,
+            },
             granularity: config.clock_granularity,
         }
     }
@@ -123,6 +127,8 @@ mod tests {
         let tick = Duration::from_us(1);
         assert_eq!(probe().wait(ms(3), false), ms(6) + tick);
         assert_eq!(probe().wait(ms(3), true), ms(46) + tick);
+        let linux = TcpConfig { window_rules: WindowRules::Linux61, ..TcpConfig::default() };
+        assert_eq!(Probe::new(&linux).wait(ms(3), true), ms(206) + tick);
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub(super) struct RetransmissionTimer {
 
 impl RetransmissionTimer {
     pub(super) fn new(config: &TcpConfig) -> Self {
-        Self {
+        let mut timer = Self {
             deadline: Time::MAX,
             departure: Time::ZERO,
             // RFC 6298 §2.1: 1 s until there is a sample, for the SYN and whatever follows.
@@ -39,7 +39,11 @@ impl RetransmissionTimer {
             granularity: config.clock_granularity,
             retries: Retries::default(),
             most_retries: config.retries.into(),
+        };
+        if let Some(rtt) = config.known_rtt {
+            timer.sample(rtt);
         }
+        timer
     }
 
     #[inline]

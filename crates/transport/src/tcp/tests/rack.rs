@@ -64,6 +64,24 @@ fn a_whole_first_window_that_is_lost_costs_no_timeout() {
     }
 }
 
+/// A connection that was open before knows its round trip: a whole first window that is lost costs no timeout.
+#[test]
+fn a_round_trip_that_is_known_beforehand_makes_the_first_window_probe() {
+    let known = DELAY * 2;
+    let lost: Vec<_> = (0..4).map(|n| (n * MSS, 1)).collect();
+    let run = |known_rtt| {
+        let config = TcpConfig { handshake: false, known_rtt, ..config() };
+        let pair = transfer(&config, 4 * MSS, lose(&lost));
+        assert_delivered(&pair, 4 * MSS);
+        pair
+    };
+    let (pair, blind) = (run(Some(known)), run(None));
+    assert_eq!([&pair, &blind].map(|p| p.nodes[SENDER].stats().timeouts), [0, 1]);
+    // The probe repeats the last segment, two round trips and a tick after the three before have left.
+    let sent = sent_at(&pair, 3 * MSS);
+    assert_eq!(sent[1] - sent[0], DATA_TIME * 3 + known * 2 + Duration::from_us(1));
+}
+
 /// A single segment waits for a delayed ACK, too.
 #[test]
 fn a_single_segment_has_the_time_of_a_delayed_ack() {
