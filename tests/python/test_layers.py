@@ -52,6 +52,7 @@ LAYERS = {
         units
         config standings
         demotion endpoint rank
+        ends
         back_off object outbox pacer pull ranges retries round_trip
         testing
         homa ndp roce scdp tcp udp
