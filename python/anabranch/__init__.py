@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from anabranch.running.plan import Plan, PlannedRun, plan
     from anabranch.running.run import run
     from anabranch.running.sweep import Sweep, sweep
+    from anabranch.running.transports import Transport, transports
     from anabranch.showing.notebook import Results, load
     from anabranch.version import __version__
 
@@ -35,6 +36,7 @@ __all__ = [
     "Results",
     "ScenarioError",
     "Sweep",
+    "Transport",
     "__version__",
     "findings",
     "load",
@@ -42,6 +44,7 @@ __all__ = [
     "run",
     "stats",
     "sweep",
+    "transports",
 ]
 
 _HOME = {
@@ -52,11 +55,13 @@ _HOME = {
     "Results": "showing.notebook",
     "ScenarioError": "errors",
     "Sweep": "running.sweep",
+    "Transport": "running.transports",
     "__version__": "version",
     "load": "showing.notebook",
     "plan": "running.plan",
     "run": "running.run",
     "sweep": "running.sweep",
+    "transports": "running.transports",
 }
 """Public name to the module that it comes from (PEP 562)."""
 

@@ -237,6 +237,12 @@ def traffic_bin(
 def schema() -> str:
     """Return the JSON Schema of scenario files."""
 
+def transports() -> str:
+    """List the transports as JSON: ``[{"transport", "driven_by", "groups", "queue", "routing", "page"}]``.
+
+    ``transport``, ``queue`` and ``routing`` are ``{"name", "summary"}``.
+    """
+
 def reference() -> str:
     """Return the scenario reference as Markdown."""
 

@@ -86,8 +86,9 @@ def test_the_kernel_takes_as_long_as_the_simulator_says(scdp: Path, tmp_path: Pa
             pytest.skip(f"no network namespaces, or not these modules: {error}")
         raise
     (simulated,) = simulate(BLOCK, tmp_path / "sim", seeds=1, rules=LINUX)
-    # Other programs share the processors.
-    assert 0.5 < real.mbps / simulated.mbps < 1.1
+    # Other programs share the processors. The simulator's senders keep step: one may always find the queue full.
+    assert 0.5 * simulated.mbps < real.mbps < 1.02 * BLOCK.capacity
+    assert 0.6 * BLOCK.capacity < simulated.mbps <= BLOCK.capacity
     assert [len(flows) for flows in real.flows] == [2, 2]
     # The link carries no more, and a request follows the one before.
     assert min(real.seconds) > 2 * BLOCK.size * 8e-6 / BLOCK.capacity * 0.95

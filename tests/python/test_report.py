@@ -118,8 +118,8 @@ def test_it_holds_everything(results: Results) -> None:
         assert words in text
     for run in results.manifest.runs:
         assert run.fingerprint in text
-    # CDFs of five buckets with their tails, two slowdown charts, two rank plots.
-    assert len(specs(text)) == 2 * 5 + 2 + 2
+    # CDFs of five buckets with their tails, two slowdown charts and the median by size, two rank plots.
+    assert len(specs(text)) == 2 * 5 + 2 + 1 + 2
 
 
 @pytest.mark.usefixtures("checked_charts")
@@ -264,7 +264,7 @@ def test_a_sweep_has_panels_and_charts_along_it(swept: Results) -> None:
     text = report.html(swept)
     assert text.count('<details class="panel"') == 3
     assert "Along load" in text
-    assert len(specs(text)) == 3 * 14 + 2 * 5, "p99 FCT and p99 slowdown of five buckets"
+    assert len(specs(text)) == 3 * 15 + 2 * 5, "p99 FCT and p99 slowdown of five buckets"
 
 
 def test_the_drawing_has_every_link_and_host(results: Results) -> None:

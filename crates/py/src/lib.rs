@@ -62,7 +62,7 @@ mod _core {
     #[pymodule_export]
     use super::traffic::{TrafficError, traffic_bin};
     #[pymodule_export]
-    use super::{RunPanic, ScenarioError, identity, plan, reference, run, runs, schema, version};
+    use super::{RunPanic, ScenarioError, identity, plan, reference, run, runs, schema, transports, version};
 }
 
 /// Version of the core.
@@ -89,6 +89,12 @@ fn schema() -> String {
 #[pyfunction]
 fn reference() -> String {
     scenario::reference()
+}
+
+/// All transports, as JSON.
+#[pyfunction]
+fn transports() -> String {
+    json!(scenario::transports()).to_string()
 }
 
 type Read = fn(&Path, &[String]) -> Result<Plan, ScenarioErrors>;

@@ -21,6 +21,8 @@ from anabranch.cli.reproduce import reproduce_command
 from anabranch.cli.routing import EPILOG as ROUTING_EPILOG
 from anabranch.cli.routing import routing_command
 from anabranch.cli.traffic import traffic_app
+from anabranch.cli.transports import EPILOG as TRANSPORTS_EPILOG
+from anabranch.cli.transports import transports_command
 from anabranch.results.manifest import EMPTY
 from anabranch.results.remarks import remarked
 from anabranch.running import outputs, speed
@@ -153,6 +155,9 @@ app.command(name="reproduce", epilog=EXIT_CODES, short_help="Run the papers' exp
 )
 app.command(name="routing", epilog=ROUTING_EPILOG, short_help="Compute how routing schemes load a fabric.")(
     routing_command
+)
+app.command(name="transports", epilog=TRANSPORTS_EPILOG, short_help="List the transports there are.")(
+    transports_command
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from math import isclose
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
@@ -12,6 +13,7 @@ from anabranch.errors import StatisticsError
 from anabranch.results import stats
 from anabranch.results.comparison import compare
 from anabranch.showing.axes import CONFIG
+from anabranch.showing.report.by_size import QUANTILES, by_size
 from anabranch.showing.report.charts import Charts
 from anabranch.showing.report.happened import nanoseconds
 from anabranch.showing.report.multiples import multiples
@@ -77,6 +79,21 @@ class Plots:
         chosen = self._point(point)
         table = stats.fct_table(self._results, by=keys)
         return self._layer(self._one(self._charts.slowdown(chosen, table), headings[percentile]))
+
+    def slowdown_by_size(self, percentile: float = 99, **point: object) -> alt.LayerChart:
+        """Slowdown against the size of flows at the median (50), p99 or p99.9, with intervals over seeds.
+
+        The axis of sizes goes by the share of flows: each tenth of it is a tenth of the flows.
+
+        Raises
+        ------
+        StatisticsError
+            If flows or sizes are too few, or there is no such point.
+        """
+        heading = next((text for known, text in QUANTILES.items() if isclose(100 * known, percentile)), None)
+        if heading is None:
+            raise StatisticsError(f"percentile {percentile}: expected 50, 99 or 99.9")
+        return self._layer(self._one(by_size(self._charts, self._point(point)), heading))
 
     def goodput(self, *, background: bool = False, **point: object) -> alt.LayerChart:
         """Goodput of every flow by rank, of flows with an end or of background flows."""

@@ -35,6 +35,8 @@ struct Capabilities<C> {
     divides: bool,
     /// Whether its senders want the headers back that a full header queue would drop (NDP §3.2.4).
     returned_headers: fn(&C) -> bool,
+    /// What decides when packets leave, in words.
+    driven_by: fn(&C) -> &'static str,
     /// Decides what follows the sizes of the objects that it will carry.
     for_sizes: Option<ForSizes<C>>,
 }
@@ -51,6 +53,7 @@ impl<C> Capabilities<C> {
         retransmits: true,
         divides: false,
         returned_headers: |_| false,
+        driven_by: |_| "the sender's window",
         for_sizes: None,
     };
 }
@@ -128,6 +131,11 @@ macro_rules! protocols {
                 match &self.protocol { $(Protocol::$name(c) => (capabilities::$name().returned_headers)(c),)+ }
             }
 
+            /// What decides when packets leave, in words.
+            pub fn driven_by(&self) -> &'static str {
+                match &self.protocol { $(Protocol::$name(c) => (capabilities::$name().driven_by)(c),)+ }
+            }
+
             /// Decides what follows the sizes of the objects that it will carry: `sizes` are asked for only if something does.
             #[must_use]
             pub fn for_sizes<S: Iterator<Item = u64>>(mut self, sizes: impl FnOnce() -> S) -> Self {
@@ -159,27 +167,28 @@ protocols! {
     /// NDP, or NDP+ with priority thresholds.
     Ndp(ndp::NdpConfig): |c, s| {
         (ndp::Connection::Sender(ndp::Sender::new(c, s.flow.bytes)), ndp::Connection::Receiver(ndp::Receiver::new(c)))
-    }, returned_headers: |c| c.return_to_sender;
+    }, returned_headers: |c| c.return_to_sender, driven_by: |_| "the receiver's pulls";
     /// SCDP, or Polyraptor.
     Scdp(ScdpSettings): |c, s| c.unicast(s.flow.bytes, s.seed),
-        one_to_many: Some(ScdpSettings::one_to_many), many_to_one: Some(ScdpSettings::many_to_one), waits: false;
+        one_to_many: Some(ScdpSettings::one_to_many), many_to_one: Some(ScdpSettings::many_to_one), waits: false,
+        driven_by: |_| "the receivers' pulls";
     /// Homa.
     Homa(homa::HomaConfig): |c, s| {
         (homa::Connection::Sender(homa::Sender::new(c, s.flow.bytes)), homa::Connection::Receiver(homa::Receiver::new(c)))
-    }, waits: false, for_sizes: Some(homa::HomaConfig::for_sizes);
+    }, waits: false, driven_by: |_| "the receiver's grants", for_sizes: Some(homa::HomaConfig::for_sizes);
     /// UDP.
     Udp(udp::UdpConfig): |c, s| {
         (udp::Connection::Sender(udp::Sender::new(c, s.flow.bytes)), udp::Connection::Receiver(udp::Receiver::new(c)))
-    }, retransmits: false;
+    }, retransmits: false, driven_by: |_| "the application";
     /// RoCEv2.
     Roce(roce::RoceConfig): |c, s| {
         let sender = roce::Sender::new(c, s.flow.bytes);
         (roce::Connection::Sender(sender), roce::Connection::Receiver(roce::Receiver::new(c)))
-    };
+    }, driven_by: roce::RoceConfig::driven_by;
     /// Several TCP connections for one transfer: Front-Back, MPTCP.
     Multipath(multipath::MultipathConfig): |c, s| {
         (multipath::Connection::connect(c, s.flow, s.now), multipath::Connection::listen(c, s.flow))
-    }, divides: true;
+    }, divides: true, driven_by: |_| "a window for each path";
 }
 
 /// A transport: what a scenario's name for it stands for.

@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 
 mod build;
 mod captures;
+mod cards;
 mod check;
 mod clock;
 mod cost;
@@ -52,6 +53,7 @@ mod workload;
 
 pub use crate::fabric::buffer::BufferSize;
 pub use crate::fabric::routing::{RoutingConfig, RoutingMode};
+pub use cards::{Card, Named, transports};
 pub use cost::Estimate;
 pub use error::{ScenarioError, ScenarioErrors};
 pub use expand::{Plan, RunPlan, list, load, parse};

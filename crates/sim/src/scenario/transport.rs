@@ -22,7 +22,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 macro_rules! transports {
-    ($($(#[doc = $doc:literal])* $variant:ident = $name:literal: $queue:ident, $routing:ident, $protocol:expr $(, decoding: $decoding:expr)?;)+) => {
+    ($($(#[doc = $doc:literal])* $variant:ident = $name:literal: $queue:ident, $routing:ident, $page:literal, $protocol:expr $(, decoding: $decoding:expr)?;)+) => {
         /// A transport.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
         pub enum TransportName {
@@ -48,6 +48,11 @@ macro_rules! transports {
                 match self { $(Self::$variant => RoutingMode::$routing,)+ }
             }
 
+            /// The page that says what of it is implemented, and what differs: in `docs/fidelity/`, without its ending.
+            pub(super) fn page(self) -> &'static str {
+                match self { $(Self::$variant => $page,)+ }
+            }
+
             /// What decides the decode latency, in words; `None` if nothing is decoded, or in no time.
             pub(super) fn decoding(self, config: &TransportConfig) -> Option<String> {
                 let decoding: Option<fn(&TransportConfig) -> String> = match self {
@@ -68,47 +73,47 @@ macro_rules! transports {
 // takes time, what decides how long.
 transports! {
     /// Receiver-driven and rateless; also one-to-many and many-to-one.
-    Scdp = "scdp": MlfqTrim, PerPacket, |c| Protocol::Scdp(c.scdp.settings()), decoding: |c| decoding::describe(&c.scdp.decoding);
+    Scdp = "scdp": MlfqTrim, PerPacket, "scdp-protocol", |c| Protocol::Scdp(c.scdp.settings()), decoding: |c| decoding::describe(&c.scdp.decoding);
     /// Receiver-driven over trimming switches.
-    Ndp = "ndp": Trim, PerPacket, |c| Protocol::Ndp(c.ndp.clone());
+    Ndp = "ndp": Trim, PerPacket, "ndp", |c| Protocol::Ndp(c.ndp.clone());
     /// Receiver-driven over strict priorities that receivers choose (SIGCOMM 2018).
-    Homa = "homa": Priority, PerPacket, |c| Protocol::Homa(c.homa.clone());
+    Homa = "homa": Priority, PerPacket, "homa", |c| Protocol::Homa(c.homa.clone());
     /// TCP NewReno (RFC 6582).
-    Newreno = "newreno": DropTail, PerFlow, |c| c.tcp(Algorithm::NewReno);
+    Newreno = "newreno": DropTail, PerFlow, "tcp", |c| c.tcp(Algorithm::NewReno);
     /// TCP Reno (RFC 5681).
-    Reno = "reno": DropTail, PerFlow, |c| c.tcp(Algorithm::Reno);
+    Reno = "reno": DropTail, PerFlow, "tcp", |c| c.tcp(Algorithm::Reno);
     /// TCP CUBIC (RFC 9438).
-    Cubic = "cubic": DropTail, PerFlow, |c| c.tcp(Algorithm::Cubic);
+    Cubic = "cubic": DropTail, PerFlow, "tcp", |c| c.tcp(Algorithm::Cubic);
     /// DCTCP (RFC 8257).
-    Dctcp = "dctcp": Ecn, PerFlow, |c| c.tcp(Algorithm::Dctcp);
+    Dctcp = "dctcp": Ecn, PerFlow, "tcp", |c| c.tcp(Algorithm::Dctcp);
     /// DCTCP that yields by deadline (SIGCOMM 2012).
-    D2tcp = "d2tcp": Ecn, PerFlow, |c| c.tcp(Algorithm::D2tcp);
+    D2tcp = "d2tcp": Ecn, PerFlow, "tcp", |c| c.tcp(Algorithm::D2tcp);
     /// DCTCP that yields less for short flows (Joy 2015).
-    FaDctcp = "fa-dctcp": Ecn, PerFlow, |c| c.tcp(Algorithm::FaDctcp);
+    FaDctcp = "fa-dctcp": Ecn, PerFlow, "tcp", |c| c.tcp(Algorithm::FaDctcp);
     /// NewReno that answers the marks of a threshold on the queue as it is (Wu et al. 2012).
-    EcnStar = "ecn-star": Ecn, PerFlow, TransportConfig::ecn_star;
+    EcnStar = "ecn-star": Ecn, PerFlow, "tcp", TransportConfig::ecn_star;
     /// DCTCP that grows less and yields more with the bytes sent (INFOCOM 2013).
-    L2dct = "l2dct": Ecn, PerFlow, |c| c.tcp(Algorithm::L2dct);
+    L2dct = "l2dct": Ecn, PerFlow, "tcp", |c| c.tcp(Algorithm::L2dct);
     /// DCTCP with paced segments, over phantom queues (NSDI 2012).
-    Hull = "hull": Phantom, PerFlow, |c| c.tcp(Algorithm::Hull);
+    Hull = "hull": Phantom, PerFlow, "tcp", |c| c.tcp(Algorithm::Hull);
     /// Flows at full rate over queues that go by what remains of them (SIGCOMM 2013).
-    Pfabric = "pfabric": Pfabric, PerPacket, |c| Protocol::Tcp(c.pfabric.over(&c.tcp));
+    Pfabric = "pfabric": Pfabric, PerPacket, "tcp", |c| Protocol::Tcp(c.pfabric.over(&c.tcp));
     /// DCTCP whose packets fall in priority with the bytes sent (NSDI 2015).
-    Pias = "pias": Mlfq, PerFlow, TransportConfig::pias;
+    Pias = "pias": Mlfq, PerFlow, "pias", TransportConfig::pias;
     /// SCDP's predecessor: plain trimming switches, one source block per object, independent repair symbols.
-    Polyraptor = "polyraptor": Trim, PerPacket, TransportConfig::polyraptor;
+    Polyraptor = "polyraptor": Trim, PerPacket, "polyraptor", TransportConfig::polyraptor;
     /// NDP whose packets fall in priority with the bytes sent (SCDP §V).
-    NdpPlus = "ndp+": MlfqTrim, PerPacket, TransportConfig::ndp_plus;
+    NdpPlus = "ndp+": MlfqTrim, PerPacket, "ndp", TransportConfig::ndp_plus;
     /// No acknowledgement, repetition or congestion control: for traffic that follows a volume series.
-    Udp = "udp": DropTail, PerFlow, |c| Protocol::Udp(c.udp.clone());
+    Udp = "udp": DropTail, PerFlow, "udp", |c| Protocol::Udp(c.udp.clone());
     /// RoCEv2's reliable connection: go-back-N, for fabrics that lose nothing (`switch.pfc`).
-    Roce = "roce": DropTail, PerFlow, |c| Protocol::Roce(c.roce.clone());
+    Roce = "roce": DropTail, PerFlow, "roce", |c| Protocol::Roce(c.roce.clone());
     /// RoCEv2 with DCQCN, which answers marks (SIGCOMM 2015).
-    Dcqcn = "dcqcn": Ecn, PerFlow, |c| Protocol::Roce(c.roce.with(&c.dcqcn));
+    Dcqcn = "dcqcn": Ecn, PerFlow, "roce", |c| Protocol::Roce(c.roce.with(&c.dcqcn));
     /// Blocks from front and back over several TCP connections, each on a path of its own (Song 2017).
-    FrontBack = "front-back": DropTail, PerFlow, |c| Protocol::Multipath(c.front_back.over(&c.tcp));
+    FrontBack = "front-back": DropTail, PerFlow, "front-back", |c| Protocol::Multipath(c.front_back.over(&c.tcp));
     /// Multipath TCP (RFC 8684).
-    Mptcp = "mptcp": DropTail, PerFlow, |c| Protocol::Multipath(c.mptcp.over(&c.tcp));
+    Mptcp = "mptcp": DropTail, PerFlow, "mptcp", |c| Protocol::Multipath(c.mptcp.over(&c.tcp));
 }
 
 /// How `priority_thresholds` may look.

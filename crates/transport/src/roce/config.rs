@@ -56,6 +56,11 @@ impl RoceConfig {
         Self { dcqcn: Some(dcqcn.clone()), ..self.clone() }
     }
 
+    /// What decides when packets leave, in words.
+    pub fn driven_by(&self) -> &'static str {
+        if self.dcqcn.is_some() { "the sender's rate" } else { "pauses of switches" }
+    }
+
     /// Application bytes in a full packet. At least 1 in a valid configuration.
     pub fn payload(&self) -> u64 {
         self.packet.0.saturating_sub(self.header.0).max(1)

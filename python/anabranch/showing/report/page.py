@@ -26,6 +26,7 @@ from anabranch.results.findings import findings
 from anabranch.results.notes import STATUS, notes
 from anabranch.showing.axes import CONFIG, unchecked
 from anabranch.showing.report import along
+from anabranch.showing.report.by_size import by_size
 from anabranch.showing.report.charts import Charts
 from anabranch.showing.report.drawing import STEPS, draw
 from anabranch.showing.report.multiples import multiples, with_samples
@@ -158,6 +159,7 @@ def _panels(
                 "columns": 1 + len(charts.comparison.values),
                 "fct": _place(charts.fct(panel.point), specs) if charted else [],
                 "slowdown": _place(charts.slowdown(panel.point, table), specs) if charted else [],
+                "by_size": _place(by_size(charts, panel.point), specs) if charted else [],
                 "goodput": _place(charts.goodput(panel.point), specs) if charted else [],
                 "over_time": _over_time(charts, panel, specs, choice, timed) if place < timed else None,
                 "controlled": _place(charts.controlled(panel.point), specs) if charted else [],

@@ -1,0 +1,89 @@
+//! What there is to know of each transport before it is chosen: `anabranch transports`.
+
+use super::{TransportConfig, TransportName};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// A value that scenarios may name, and what it stands for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Named {
+    /// As in scenarios.
+    pub name: String,
+    /// From its documentation.
+    pub summary: String,
+}
+
+/// A transport.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Card {
+    /// `transport.name`: what it is, with its paper.
+    pub transport: Named,
+    /// What decides when packets leave.
+    pub driven_by: &'static str,
+    /// Whether it has one-to-many and many-to-one sessions of its own.
+    pub groups: bool,
+    /// What switches do for it: `switch.queue = "auto"`.
+    pub queue: Named,
+    /// How its packets choose among paths: `routing.mode = "auto"`.
+    pub routing: Named,
+    /// What of it is implemented, and what differs: the page in `docs/fidelity/`.
+    pub page: String,
+}
+
+/// All transports, in the order of the registry.
+pub fn transports() -> Vec<Card> {
+    let card = |&name: &TransportName| {
+        let transport = TransportConfig::by_default(name).transport(name);
+        Card {
+            transport: named(&name),
+            driven_by: transport.driven_by(),
+            groups: transport.has_group_sessions(),
+            queue: named(&name.queue()),
+            routing: named(&name.routing()),
+            page: format!("{}.md", name.page()),
+        }
+    };
+    TransportName::ALL.iter().map(card).collect()
+}
+
+/// A variant with its documentation, both as in the schema of scenarios.
+fn named<T: JsonSchema + Serialize>(value: &T) -> Named {
+    let name = serde_json::to_value(value).unwrap_or_default();
+    let schema = schemars::schema_for!(T).to_value();
+    let variants = schema["oneOf"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let own = variants.iter().find(|variant| variant["const"] == name);
+    let summary = own.and_then(|variant| variant["description"].as_str()).unwrap_or_default();
+    Named { name: name.as_str().map(str::to_owned).unwrap_or_default(), summary: summary.replace('\n', " ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_that_is_told_of_a_transport_is_known() {
+        let cards = transports();
+        assert_eq!(cards.len(), TransportName::ALL.len());
+        for card in &cards {
+            for Named { name, summary } in [&card.transport, &card.queue, &card.routing] {
+                assert!(!name.is_empty() && summary.len() > 10, "{card:?}");
+            }
+            let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/fidelity/").to_owned() + &card.page;
+            assert!(std::path::Path::new(&page).is_file(), "no {page}");
+        }
+    }
+
+    #[test]
+    fn homa_and_dcqcn_by_hand() {
+        let card = |name: &str| transports().into_iter().find(|card| card.transport.name == name).expect("it exists");
+        let homa = card("homa");
+        assert_eq!(
+            (homa.driven_by, homa.groups, homa.queue.name.as_str()),
+            ("the receiver's grants", false, "priority")
+        );
+        let dcqcn = card("dcqcn");
+        assert_eq!((dcqcn.driven_by, dcqcn.routing.name.as_str()), ("the sender's rate", "per-flow"));
+        assert_eq!(dcqcn.page, "roce.md");
+        assert_eq!((card("roce").driven_by, card("scdp").groups), ("pauses of switches", true));
+    }
+}

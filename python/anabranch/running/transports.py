@@ -1,0 +1,73 @@
+"""Which transports the simulator has: asked of the compiled core."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from anabranch.base import core
+
+
+@dataclass(frozen=True, slots=True)
+class Transport:
+    """A transport of the simulator.
+
+    Attributes
+    ----------
+    name
+        As in scenarios: ``transport.name``.
+    summary
+        What it is, with its paper.
+    driven_by
+        What decides when packets leave: the sender's window, the receiver's pulls.
+    groups
+        Whether it has one-to-many and many-to-one sessions of its own; others fall back to unicast.
+    queue, queue_summary
+        What switches do for it if ``switch.queue`` is ``auto``.
+    routing, routing_summary
+        How its packets choose among paths if ``routing.mode`` is ``auto``.
+    page
+        What of it is implemented, and what differs: a file of the repository.
+    """
+
+    name: str
+    summary: str
+    driven_by: str
+    groups: bool
+    queue: str
+    queue_summary: str
+    routing: str
+    routing_summary: str
+    page: str
+
+
+def transports() -> tuple[Transport, ...]:
+    """List the transports, in the order of the reference of scenarios.
+
+    Raises
+    ------
+    CoreMissingError
+        If the extension is not installed.
+
+    Examples
+    --------
+    >>> [one.driven_by for one in transports() if one.name == "ndp"]
+    ["the receiver's pulls"]
+    """
+    return tuple(_transport(card) for card in json.loads(core.call("transports")))
+
+
+def _transport(card: dict[str, Any]) -> Transport:
+    named = {key: card[key] for key in ("transport", "queue", "routing")}
+    return Transport(
+        name=named["transport"]["name"],
+        summary=named["transport"]["summary"],
+        driven_by=card["driven_by"],
+        groups=card["groups"],
+        queue=named["queue"]["name"],
+        queue_summary=named["queue"]["summary"],
+        routing=named["routing"]["name"],
+        routing_summary=named["routing"]["summary"],
+        page=f"docs/fidelity/{card['page']}",
+    )

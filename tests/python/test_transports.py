@@ -1,0 +1,51 @@
+"""``anabranch transports``: what it lists, and what it says of one."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import anabranch
+from anabranch.base import styles
+
+if TYPE_CHECKING:
+    from broken.forks import Forks
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_each_has_a_style_and_a_page_that_speaks_of_it() -> None:
+    every = anabranch.transports()
+    assert {one.name for one in every} <= set(styles.TRANSPORTS)
+    for one in every:
+        text = (ROOT / one.page).read_text(encoding="utf-8")
+        label = styles.TRANSPORTS[one.name].label
+        assert re.search(f"{re.escape(one.name)}|{re.escape(label)}", text, re.IGNORECASE), one
+
+
+def test_the_table_has_a_line_for_each(forks: Forks, tmp_path: Path) -> None:
+    done = forks.run(tmp_path, "transports")
+    assert done.returncode == 0
+    for one in anabranch.transports():
+        assert re.search(rf"^ ?{re.escape(one.name)} .*{one.queue} +{one.routing}", done.stdout, re.MULTILINE)
+
+
+def test_one_is_told_whole(forks: Forks, tmp_path: Path) -> None:
+    done = forks.run(tmp_path, "transports", "NDP")
+    assert done.stdout.startswith("ndp: Receiver-driven over trimming switches.\n  driven by  the receiver's pulls\n")
+    assert "queue = trim: " in done.stdout
+    assert "docs/fidelity/ndp.md" in done.stdout
+    (one,) = json.loads(forks.run(tmp_path, "transports", "scdp", "--json").stdout)
+    assert one["groups"]
+    assert one["queue"] == "mlfq-trim"
+
+
+@pytest.mark.parametrize(("given", "hint"), [("dctpc", "did you mean dctcp?"), ("xyzzy", "there are scdp, ndp, ")])
+def test_a_name_that_does_not_exist(forks: Forks, tmp_path: Path, given: str, hint: str) -> None:
+    done = forks.run(tmp_path, "transports", given)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"error: no transport is named '{given}'\nhint: {hint}")
