@@ -460,6 +460,7 @@ pub(crate) fn worlds() -> impl Strategy<Value = World> {
         None,
         None,
         None,
+        Some(RoutingMode::Drill),
         Some(RoutingMode::Valiant),
         Some(RoutingMode::DModK),
         Some(RoutingMode::SModK),

@@ -34,26 +34,36 @@ impl RoutingConfig {
 
     /// What is wrong in a fabric.
     pub(super) fn check_fabric(&self, graph: &Graph) -> Vec<Fault> {
-        if self.mode != RoutingMode::NixVector {
-            return Vec::new();
+        match self.mode {
+            RoutingMode::NixVector => check_vectors(graph),
+            RoutingMode::Drill if graph.multi_homed() => {
+                let fault =
+                    Fault::new("mode", "drill needs hosts with one link each, to a switch: hosts do not balance");
+                vec![fault.hint("choose another fabric: fat-tree, leaf-spine")]
+            }
+            _ => Vec::new(),
         }
-        let need = VectorNeed::of(graph);
-        if need.carried <= VectorNeed::ROOM {
-            return Vec::new();
-        }
-        let message = format!(
-            "the longest shortest path of this fabric takes a vector of {} bits, of which packets carry {}; they have room for {}",
-            need.longest,
-            need.carried,
-            VectorNeed::ROOM
-        );
-        vec![Fault::new("mode", message).hint("mode = \"per-flow\" draws a path for each flow, too")]
     }
 
     /// The mode, with `auto` decided for a transport.
     pub fn resolve(&self, transport: TransportName) -> RoutingMode {
         if self.mode == RoutingMode::Auto { transport.routing() } else { self.mode }
     }
+}
+
+/// Whether packets have room for Nix-vectors.
+fn check_vectors(graph: &Graph) -> Vec<Fault> {
+    let need = VectorNeed::of(graph);
+    if need.carried <= VectorNeed::ROOM {
+        return Vec::new();
+    }
+    let message = format!(
+        "the longest shortest path of this fabric takes a vector of {} bits, of which packets carry {}; they have room for {}",
+        need.longest,
+        need.carried,
+        VectorNeed::ROOM
+    );
+    vec![Fault::new("mode", message).hint("mode = \"per-flow\" draws a path for each flow, too")]
 }
 
 #[cfg(test)]
@@ -80,6 +90,28 @@ mod tests {
         let expected = "routing.mode: the longest shortest path of this fabric takes a vector of 35 bits, of which packets carry 34; \
                         they have room for 31";
         assert!(error.contains(expected) && error.contains("test.toml:3:"), "{error}");
+    }
+
+    #[test]
+    fn schemes_that_balance_say_what_they_need() {
+        let error = |fabric: &str, routing: &str| {
+            let text = format!(
+                "fabric = {{ {fabric} }}\ntransport = {{ name = \"newreno\" }}\nrouting = {{ {routing} }}\n\
+                 [[workload]]\nsizes = {{ law = \"fixed\", size = \"1MB\" }}\nplacement = {{ pattern = \"random\" }}\nsessions = 1\n"
+            );
+            parse("test.toml", &text, &[]).map(drop).map_err(|e| e.to_string()).err().unwrap_or_default()
+        };
+        let (tree, servers) = ("topology = \"fat-tree\", k = 4", "topology = \"bcube\", n = 4, k = 1");
+        assert_eq!(error(tree, "mode = \"drill\", drill = { choices = 3, memory = 0 }"), "");
+        for (fabric, routing, expected) in [
+            (servers, "mode = \"drill\"", "routing.mode: drill needs hosts with one link each, to a switch"),
+            (tree, "mode = \"drill\", drill = { choices = 0 }", "routing.drill.choices: must be at least 1, not 0"),
+            (tree, "mode = \"drill\", drill = { memory = -1 }", "routing.drill.memory: must be at least 0, not -1"),
+            (tree, "mode = \"drill\", drill = { engines = 2 }", "routing.drill.engines: unknown key"),
+        ] {
+            let error = error(fabric, routing);
+            assert!(error.contains(expected), "{error}");
+        }
     }
 
     #[test]
