@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use anabranch_sim::fabric::graph::Graph;
-use anabranch_sim::fabric::routing::RoutingMode::{self, Drill, PerFlow, PerPacket};
+use anabranch_sim::fabric::routing::RoutingMode::{self, Drill, Letflow, PerFlow, PerPacket};
 use anabranch_sim::fabric::topology::{Layers, LeafSpine, TopologyConfig};
 use anabranch_sim::host::protocol::Protocol;
 use anabranch_sim::measure::{LinkRow, RunRecord};
@@ -117,4 +117,9 @@ fn is_the_same_however_it_is_run(mode: RoutingMode) {
 #[test]
 fn drill_is_the_same_however_it_is_run() {
     is_the_same_however_it_is_run(Drill);
+}
+
+#[test]
+fn letflow_is_the_same_however_it_is_run() {
+    is_the_same_however_it_is_run(Letflow);
 }

@@ -461,6 +461,7 @@ pub(crate) fn worlds() -> impl Strategy<Value = World> {
         None,
         None,
         Some(RoutingMode::Drill),
+        Some(RoutingMode::Letflow),
         Some(RoutingMode::Valiant),
         Some(RoutingMode::DModK),
         Some(RoutingMode::SModK),

@@ -2,7 +2,7 @@
 
 use super::TransportName;
 use crate::fabric::graph::Graph;
-use crate::fabric::routing::{RoutingConfig, RoutingMode, VectorNeed};
+use crate::fabric::routing::{Flowlets, RoutingConfig, RoutingMode, VectorNeed};
 use crate::workload::Fault;
 use anabranch_transport::Duration;
 
@@ -21,6 +21,7 @@ impl RoutingConfig {
             let fault = Fault::new("flowlet.gap", "must be above 0");
             faults.push(fault.hint("mode = \"per-packet\" is flowlets of one packet"));
         }
+        faults.extend(self.letflow.0.check().map(|fault| fault.under("letflow")));
         if self.virtual_tables.tables == 0 {
             faults.push(Fault::new("virtual_tables.tables", "must be at least 1"));
         }
@@ -36,10 +37,9 @@ impl RoutingConfig {
     pub(super) fn check_fabric(&self, graph: &Graph) -> Vec<Fault> {
         match self.mode {
             RoutingMode::NixVector => check_vectors(graph),
-            RoutingMode::Drill if graph.multi_homed() => {
-                let fault =
-                    Fault::new("mode", "drill needs hosts with one link each, to a switch: hosts do not balance");
-                vec![fault.hint("choose another fabric: fat-tree, leaf-spine")]
+            RoutingMode::Drill | RoutingMode::Letflow if graph.multi_homed() => {
+                let message = "drill and letflow need hosts with one link each, to a switch: hosts do not balance";
+                vec![Fault::new("mode", message).hint("choose another fabric: fat-tree, leaf-spine")]
             }
             _ => Vec::new(),
         }
@@ -48,6 +48,14 @@ impl RoutingConfig {
     /// The mode, with `auto` decided for a transport.
     pub fn resolve(&self, transport: TransportName) -> RoutingMode {
         if self.mode == RoutingMode::Auto { transport.routing() } else { self.mode }
+    }
+}
+
+impl Flowlets {
+    /// What is wrong.
+    fn check(&self) -> Option<Fault> {
+        let fault = Fault::new("gap", "must be above 0");
+        (self.gap == Duration::ZERO).then(|| fault.hint("mode = \"per-packet\" is flowlets of one packet"))
     }
 }
 
@@ -104,10 +112,18 @@ mod tests {
         let (tree, servers) = ("topology = \"fat-tree\", k = 4", "topology = \"bcube\", n = 4, k = 1");
         assert_eq!(error(tree, "mode = \"drill\", drill = { choices = 3, memory = 0 }"), "");
         for (fabric, routing, expected) in [
-            (servers, "mode = \"drill\"", "routing.mode: drill needs hosts with one link each, to a switch"),
+            (servers, "mode = \"drill\"", "routing.mode: drill and letflow need hosts with one link each, to a switch"),
             (tree, "mode = \"drill\", drill = { choices = 0 }", "routing.drill.choices: must be at least 1, not 0"),
             (tree, "mode = \"drill\", drill = { memory = -1 }", "routing.drill.memory: must be at least 0, not -1"),
             (tree, "mode = \"drill\", drill = { engines = 2 }", "routing.drill.engines: unknown key"),
+            (servers, "mode = \"letflow\"", "routing.mode: drill and letflow need hosts with one link each"),
+            (tree, "mode = \"letflow\", letflow = { gap = \"0s\" }", "routing.letflow.gap: must be above 0"),
+            (
+                tree,
+                "mode = \"letflow\", letflow = { entries = 0 }",
+                "routing.letflow.entries: must be at least 1, not 0",
+            ),
+            (tree, "mode = \"letflow\", letflow = { aging = \"byte\" }", "routing.letflow.aging: unknown value"),
         ] {
             let error = error(fabric, routing);
             assert!(error.contains(expected), "{error}");

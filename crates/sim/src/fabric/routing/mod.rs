@@ -12,7 +12,9 @@ mod balancer;
 mod d_mod_k;
 mod drill;
 mod flowlet;
+mod flowlet_table;
 mod leftmost;
+mod letflow;
 mod longest;
 mod nix_vector;
 mod per_flow;
@@ -31,6 +33,8 @@ mod weights;
 
 pub use balancer::{Arrived, Balancer, Ports};
 pub use flowlet::Flowlet;
+pub use flowlet_table::{Aging, Flowlets};
+pub use letflow::Letflow;
 pub use longest::{Exchange, LongestPath};
 pub(crate) use nix_vector::VectorNeed;
 pub use nix_vector::{Choice, DynamicNixVector, NixVector, index_bits};
@@ -300,6 +304,11 @@ schemes! {
     Flowlet(flowlet::Flowlet) {
         /// With `mode = "flowlet"`.
         flowlet
+    },
+    /// At each switch a new flowlet takes a random port (`LetFlow`).
+    Letflow(letflow::Letflow) {
+        /// With `mode = "letflow"`.
+        letflow
     },
     /// At each switch each packet takes the port with the shortest queue of some that are drawn and some that are remembered (DRILL).
     Drill(drill::Drill) {
