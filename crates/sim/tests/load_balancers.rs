@@ -2,16 +2,17 @@
 
 use crate::common::*;
 use anabranch_sim::fabric::graph::Graph;
-use anabranch_sim::fabric::routing::RoutingMode::{self, Drill, Letflow, PerFlow, PerPacket};
+use anabranch_sim::fabric::routing::RoutingConfig;
+use anabranch_sim::fabric::routing::RoutingMode::{self, Conga, Drill, Letflow, PerFlow, PerPacket};
 use anabranch_sim::fabric::topology::{Layers, LeafSpine, TopologyConfig};
 use anabranch_sim::host::protocol::Protocol;
 use anabranch_sim::measure::{LinkRow, RunRecord};
 use anabranch_sim::network::{Division, Scheduling, Setup};
 use anabranch_sim::random;
 use anabranch_sim::workload::Session;
-use anabranch_transport::Time;
-use anabranch_transport::tcp::Algorithm;
+use anabranch_transport::tcp::{Algorithm, TcpConfig};
 use anabranch_transport::udp::UdpConfig;
+use anabranch_transport::{Duration, Rate, Time};
 use rand::RngExt as _;
 use std::path::Path;
 
@@ -94,6 +95,53 @@ fn flows_are_faster_by_drill_than_on_one_path() {
     }
 }
 
+/// Two leaves with eight hosts and four spines, of which one has a link of a quarter of the rate down to the second leaf.
+fn asymmetric() -> Graph {
+    let mut graph = leaf_spine(2, 4, 8);
+    let name = |node: u32, graph: &Graph| graph.nodes[node as usize].name.clone();
+    for link in 0..graph.links.len() {
+        let ends = [graph.links[link].a, graph.links[link].b].map(|node| name(node, &graph));
+        let between = ends.iter().any(|end| end.starts_with("spine"));
+        let slow = ends.contains(&"spine3".to_owned()) && ends.contains(&"leaf1".to_owned());
+        if between {
+            graph.links[link].rate = Rate(GBPS.bps() * if slow { 1 } else { 4 } / 2);
+        }
+    }
+    graph
+}
+
+/// TCP flows between two leaves with a slow link: their mean completion time.
+fn on_asymmetric(mode: RoutingMode, routing: RoutingConfig, seed: u64) -> f64 {
+    let graph = asymmetric();
+    let sessions = traffic(&graph, 500_000, 30, 0.6, seed);
+    let dctcp = TcpConfig { rto_min: ms(5), congestion: Algorithm::Dctcp, ecn: true, ..TcpConfig::default() };
+    let base = setup(graph, ecn(250, 20), Protocol::Tcp(dctcp), mode, sessions);
+    mean_fct(&complete(Setup { seed, routing, ..base }))
+}
+
+/// The order of CONGA's and `LetFlow`'s evaluations with a failed or slow link: ECMP, which sends as much there as elsewhere, is far worse than
+/// both, and `LetFlow` comes within a fifth of CONGA.
+#[test]
+fn with_a_slow_link_conga_is_best_letflow_is_near_and_ecmp_is_far() {
+    for seed in SEEDS {
+        let [conga, letflow, ecmp] = [Conga, Letflow, PerFlow].map(|mode| on_asymmetric(mode, trees(1), seed));
+        let order = conga < letflow && letflow < 1.2 * conga && 2.0 * letflow < ecmp;
+        assert!(order, "{seed}: {conga} {letflow} {ecmp}");
+    }
+}
+
+/// CONGA §2: a leaf that looks at its own uplinks alone sends too much to a slow link behind them, as senders that slow down leave its uplink free.
+#[test]
+fn what_the_other_leaf_tells_makes_conga_faster() {
+    for seed in SEEDS {
+        let mut alone = trees(1);
+        // What the other leaf has told is old at once.
+        alone.conga.metric_age = Duration::ZERO;
+        let [both, alone] = [trees(1), alone].map(|routing| on_asymmetric(Conga, routing, seed));
+        assert!(2.0 * both < alone, "{seed}: {both} {alone}");
+    }
+}
+
 /// What a mode does is the same event by event, in windows, and in parts either way.
 fn is_the_same_however_it_is_run(mode: RoutingMode) {
     let world = || {
@@ -122,4 +170,9 @@ fn drill_is_the_same_however_it_is_run() {
 #[test]
 fn letflow_is_the_same_however_it_is_run() {
     is_the_same_however_it_is_run(Letflow);
+}
+
+#[test]
+fn conga_is_the_same_however_it_is_run() {
+    is_the_same_however_it_is_run(Conga);
 }

@@ -2,7 +2,7 @@
 
 use super::TransportName;
 use crate::fabric::graph::Graph;
-use crate::fabric::routing::{Flowlets, RoutingConfig, RoutingMode, VectorNeed};
+use crate::fabric::routing::{Conga, Flowlets, RoutingConfig, RoutingMode, VectorNeed};
 use crate::workload::Fault;
 use anabranch_transport::Duration;
 
@@ -22,6 +22,7 @@ impl RoutingConfig {
             faults.push(fault.hint("mode = \"per-packet\" is flowlets of one packet"));
         }
         faults.extend(self.letflow.0.check().map(|fault| fault.under("letflow")));
+        faults.extend(self.conga.check().into_iter().map(|fault| fault.under("conga")));
         if self.virtual_tables.tables == 0 {
             faults.push(Fault::new("virtual_tables.tables", "must be at least 1"));
         }
@@ -41,6 +42,14 @@ impl RoutingConfig {
                 let message = "drill and letflow need hosts with one link each, to a switch: hosts do not balance";
                 vec![Fault::new("mode", message).hint("choose another fabric: fat-tree, leaf-spine")]
             }
+            RoutingMode::Conga => {
+                let fault = |why| Fault::new("mode", format!("conga needs a leaf-spine fabric: {why}"));
+                Conga::fits(graph)
+                    .err()
+                    .map(|why| fault(why).hint("mode = \"letflow\" balances flowlets in any fabric"))
+            }
+            .into_iter()
+            .collect(),
             _ => Vec::new(),
         }
     }
@@ -56,6 +65,23 @@ impl Flowlets {
     fn check(&self) -> Option<Fault> {
         let fault = Fault::new("gap", "must be above 0");
         (self.gap == Duration::ZERO).then(|| fault.hint("mode = \"per-packet\" is flowlets of one packet"))
+    }
+}
+
+impl Conga {
+    /// What is wrong.
+    fn check(&self) -> Vec<Fault> {
+        let mut faults: Vec<Fault> = self.flowlets.check().map(|fault| fault.under("flowlets")).into_iter().collect();
+        if self.dre_period == Duration::ZERO {
+            faults.push(Fault::new("dre_period", "must be above 0"));
+        }
+        if !(self.dre_gain > 0.0 && self.dre_gain < 1.0) {
+            faults.push(Fault::new("dre_gain", format!("must be above 0 and below 1, not {}", self.dre_gain)));
+        }
+        if !(1..=3).contains(&self.metric_bits) {
+            faults.push(Fault::new("metric_bits", format!("must be from 1 to 3, not {}", self.metric_bits)));
+        }
+        faults
     }
 }
 
@@ -110,6 +136,8 @@ mod tests {
             parse("test.toml", &text, &[]).map(drop).map_err(|e| e.to_string()).err().unwrap_or_default()
         };
         let (tree, servers) = ("topology = \"fat-tree\", k = 4", "topology = \"bcube\", n = 4, k = 1");
+        let leaves = "topology = \"leaf-spine\", leaves = 2, spines = 2, hosts_per_leaf = 2";
+        assert_eq!(error(leaves, "mode = \"conga\", conga = { metric_bits = 1, dre_gain = 0.5 }"), "");
         assert_eq!(error(tree, "mode = \"drill\", drill = { choices = 3, memory = 0 }"), "");
         for (fabric, routing, expected) in [
             (servers, "mode = \"drill\"", "routing.mode: drill and letflow need hosts with one link each, to a switch"),
@@ -122,6 +150,23 @@ mod tests {
                 tree,
                 "mode = \"letflow\", letflow = { entries = 0 }",
                 "routing.letflow.entries: must be at least 1, not 0",
+            ),
+            (tree, "mode = \"conga\"", "routing.mode: conga needs a leaf-spine fabric: its switches "),
+            (
+                leaves,
+                "mode = \"conga\", conga = { dre_gain = 1.0 }",
+                "routing.conga.dre_gain: must be above 0 and below 1, not 1",
+            ),
+            (leaves, "mode = \"conga\", conga = { dre_period = \"0s\" }", "routing.conga.dre_period: must be above 0"),
+            (
+                leaves,
+                "mode = \"conga\", conga = { metric_bits = 4 }",
+                "routing.conga.metric_bits: must be at most 3, not 4",
+            ),
+            (
+                leaves,
+                "mode = \"conga\", conga = { flowlets = { gap = \"0s\" } }",
+                "routing.conga.flowlets.gap: must be above 0",
             ),
             (tree, "mode = \"letflow\", letflow = { aging = \"byte\" }", "routing.letflow.aging: unknown value"),
         ] {

@@ -9,6 +9,7 @@
 //! A scheme is one file and one line in the registry below (`docs/how-to/add-a-routing-scheme.md`).
 
 mod balancer;
+mod conga;
 mod d_mod_k;
 mod drill;
 mod flowlet;
@@ -32,6 +33,7 @@ mod weighted;
 mod weights;
 
 pub use balancer::{Arrived, Balancer, Ports};
+pub use conga::Conga;
 pub use flowlet::Flowlet;
 pub use flowlet_table::{Aging, Flowlets};
 pub use letflow::Letflow;
@@ -309,6 +311,11 @@ schemes! {
     Letflow(letflow::Letflow) {
         /// With `mode = "letflow"`.
         letflow
+    },
+    /// In leaf-spine fabrics, a new flowlet takes the least congested path (CONGA).
+    Conga(conga::Conga) {
+        /// With `mode = "conga"`.
+        conga
     },
     /// At each switch each packet takes the port with the shortest queue of some that are drawn and some that are remembered (DRILL).
     Drill(drill::Drill) {
