@@ -25,6 +25,7 @@ mod ideal;
 mod invariants;
 mod keys;
 mod large_counts;
+mod load_balancers;
 mod lossless;
 mod multicast_loss;
 mod multipath;

@@ -460,6 +460,10 @@ pub(crate) fn worlds() -> impl Strategy<Value = World> {
         None,
         None,
         None,
+        Some(RoutingMode::Drill),
+        Some(RoutingMode::Letflow),
+        // Leaf-spine fabrics; in others switches do as by ECMP.
+        Some(RoutingMode::Conga),
         Some(RoutingMode::Valiant),
         Some(RoutingMode::DModK),
         Some(RoutingMode::SModK),

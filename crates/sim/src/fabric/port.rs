@@ -213,6 +213,13 @@ impl Port {
         from.saturating_add(time)
     }
 
+    /// Bytes that it has yet to send: those that wait, and what is left of the packet that it is sending.
+    pub fn backlog(&mut self, entity: Entity, hots: &mut [Hot], pending: &mut Pending, now: u64) -> u64 {
+        self.catch_up(entity, hots, pending, now);
+        let sending = Duration(self.tx.busy_until.saturating_sub(now));
+        self.tx.queued + self.tx.rate.bytes_in(sending)
+    }
+
     /// Packets come, in the order of time, and then time passes until a moment: what waits is sent as far as it is due by then. What
     /// happens to packets besides that is told.
     #[inline(always)]

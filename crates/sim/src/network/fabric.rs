@@ -13,14 +13,16 @@ use crate::fabric::graph::{Graph, NodeId, PortId};
 use crate::fabric::multicast::MulticastGroup;
 use crate::fabric::port::Port;
 use crate::fabric::queue::{Discipline as _, Enqueued, Queue, fair::Fair, nic::Nic, relay::Relay, watched::Watched};
-use crate::fabric::routing::{Hop, Routes, Schemes};
+use crate::fabric::routing::{Hop, Routes, Schemes, ecmp};
 use crate::host::{EndpointId, Remote};
 use crate::random::{self, Stream};
 use anabranch_transport::Peer;
+use balanced::Balancers;
 use ideal::{History, Known};
 use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
 
+mod balanced;
 mod captured;
 mod changes;
 mod deadlock;
@@ -58,6 +60,7 @@ pub(super) struct Fabric {
     ports: Vec<Port>,
     routes: Routes,
     schemes: Schemes,
+    balancers: Balancers,
     /// The routing tables of the fabric as it was built, if they were needed.
     whole: OnceCell<Routes>,
     links_up: Vec<bool>,
@@ -119,6 +122,7 @@ impl Fabric {
         schemes.install(&graph, &|_| true);
         Self {
             ports,
+            balancers: schemes.balancers(&graph, setup.seed),
             schemes,
             routes: Routes::build(&graph, |_| true),
             whole: OnceCell::new(),
@@ -297,8 +301,12 @@ impl Fabric {
         if hot.has(flag::MULTICAST) {
             return self.replicate(engine, ledger, senders, node, id);
         }
-        let hop = Hop { routes: &self.routes, node, destination: hot.destination };
-        match self.schemes.egress(&hop, &mut hot.path) {
+        let port = if self.schemes.is_plain() {
+            ecmp(&Hop { routes: &self.routes, node, destination: hot.destination }, &mut hot.path)
+        } else {
+            self.choose(engine, node, id, engine.now)
+        };
+        match port {
             Some(port) => self.send(engine, ledger, senders, port, id),
             None => drop_packet(engine, ledger, id),
         }

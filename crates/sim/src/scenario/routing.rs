@@ -2,7 +2,7 @@
 
 use super::TransportName;
 use crate::fabric::graph::Graph;
-use crate::fabric::routing::{RoutingConfig, RoutingMode, VectorNeed};
+use crate::fabric::routing::{Conga, Flowlets, RoutingConfig, RoutingMode, VectorNeed};
 use crate::workload::Fault;
 use anabranch_transport::Duration;
 
@@ -21,6 +21,8 @@ impl RoutingConfig {
             let fault = Fault::new("flowlet.gap", "must be above 0");
             faults.push(fault.hint("mode = \"per-packet\" is flowlets of one packet"));
         }
+        faults.extend(self.letflow.0.check().map(|fault| fault.under("letflow")));
+        faults.extend(self.conga.check().into_iter().map(|fault| fault.under("conga")));
         if self.virtual_tables.tables == 0 {
             faults.push(Fault::new("virtual_tables.tables", "must be at least 1"));
         }
@@ -34,26 +36,68 @@ impl RoutingConfig {
 
     /// What is wrong in a fabric.
     pub(super) fn check_fabric(&self, graph: &Graph) -> Vec<Fault> {
-        if self.mode != RoutingMode::NixVector {
-            return Vec::new();
+        match self.mode {
+            RoutingMode::NixVector => check_vectors(graph),
+            RoutingMode::Drill | RoutingMode::Letflow if graph.multi_homed() => {
+                let message = "drill and letflow need hosts with one link each, to a switch: hosts do not balance";
+                vec![Fault::new("mode", message).hint("choose another fabric: fat-tree, leaf-spine")]
+            }
+            RoutingMode::Conga => {
+                let fault = |why| Fault::new("mode", format!("conga needs a leaf-spine fabric: {why}"));
+                Conga::fits(graph)
+                    .err()
+                    .map(|why| fault(why).hint("mode = \"letflow\" balances flowlets in any fabric"))
+            }
+            .into_iter()
+            .collect(),
+            _ => Vec::new(),
         }
-        let need = VectorNeed::of(graph);
-        if need.carried <= VectorNeed::ROOM {
-            return Vec::new();
-        }
-        let message = format!(
-            "the longest shortest path of this fabric takes a vector of {} bits, of which packets carry {}; they have room for {}",
-            need.longest,
-            need.carried,
-            VectorNeed::ROOM
-        );
-        vec![Fault::new("mode", message).hint("mode = \"per-flow\" draws a path for each flow, too")]
     }
 
     /// The mode, with `auto` decided for a transport.
     pub fn resolve(&self, transport: TransportName) -> RoutingMode {
         if self.mode == RoutingMode::Auto { transport.routing() } else { self.mode }
     }
+}
+
+impl Flowlets {
+    /// What is wrong.
+    fn check(&self) -> Option<Fault> {
+        let fault = Fault::new("gap", "must be above 0");
+        (self.gap == Duration::ZERO).then(|| fault.hint("mode = \"per-packet\" is flowlets of one packet"))
+    }
+}
+
+impl Conga {
+    /// What is wrong.
+    fn check(&self) -> Vec<Fault> {
+        let mut faults: Vec<Fault> = self.flowlets.check().map(|fault| fault.under("flowlets")).into_iter().collect();
+        if self.dre_period == Duration::ZERO {
+            faults.push(Fault::new("dre_period", "must be above 0"));
+        }
+        if !(self.dre_gain > 0.0 && self.dre_gain < 1.0) {
+            faults.push(Fault::new("dre_gain", format!("must be above 0 and below 1, not {}", self.dre_gain)));
+        }
+        if !(1..=3).contains(&self.metric_bits) {
+            faults.push(Fault::new("metric_bits", format!("must be from 1 to 3, not {}", self.metric_bits)));
+        }
+        faults
+    }
+}
+
+/// Whether packets have room for Nix-vectors.
+fn check_vectors(graph: &Graph) -> Vec<Fault> {
+    let need = VectorNeed::of(graph);
+    if need.carried <= VectorNeed::ROOM {
+        return Vec::new();
+    }
+    let message = format!(
+        "the longest shortest path of this fabric takes a vector of {} bits, of which packets carry {}; they have room for {}",
+        need.longest,
+        need.carried,
+        VectorNeed::ROOM
+    );
+    vec![Fault::new("mode", message).hint("mode = \"per-flow\" draws a path for each flow, too")]
 }
 
 #[cfg(test)]
@@ -80,6 +124,55 @@ mod tests {
         let expected = "routing.mode: the longest shortest path of this fabric takes a vector of 35 bits, of which packets carry 34; \
                         they have room for 31";
         assert!(error.contains(expected) && error.contains("test.toml:3:"), "{error}");
+    }
+
+    #[test]
+    fn schemes_that_balance_say_what_they_need() {
+        let error = |fabric: &str, routing: &str| {
+            let text = format!(
+                "fabric = {{ {fabric} }}\ntransport = {{ name = \"newreno\" }}\nrouting = {{ {routing} }}\n\
+                 [[workload]]\nsizes = {{ law = \"fixed\", size = \"1MB\" }}\nplacement = {{ pattern = \"random\" }}\nsessions = 1\n"
+            );
+            parse("test.toml", &text, &[]).map(drop).map_err(|e| e.to_string()).err().unwrap_or_default()
+        };
+        let (tree, servers) = ("topology = \"fat-tree\", k = 4", "topology = \"bcube\", n = 4, k = 1");
+        let leaves = "topology = \"leaf-spine\", leaves = 2, spines = 2, hosts_per_leaf = 2";
+        assert_eq!(error(leaves, "mode = \"conga\", conga = { metric_bits = 1, dre_gain = 0.5 }"), "");
+        assert_eq!(error(tree, "mode = \"drill\", drill = { choices = 3, memory = 0 }"), "");
+        for (fabric, routing, expected) in [
+            (servers, "mode = \"drill\"", "routing.mode: drill and letflow need hosts with one link each, to a switch"),
+            (tree, "mode = \"drill\", drill = { choices = 0 }", "routing.drill.choices: must be at least 1, not 0"),
+            (tree, "mode = \"drill\", drill = { memory = -1 }", "routing.drill.memory: must be at least 0, not -1"),
+            (tree, "mode = \"drill\", drill = { engines = 2 }", "routing.drill.engines: unknown key"),
+            (servers, "mode = \"letflow\"", "routing.mode: drill and letflow need hosts with one link each"),
+            (tree, "mode = \"letflow\", letflow = { gap = \"0s\" }", "routing.letflow.gap: must be above 0"),
+            (
+                tree,
+                "mode = \"letflow\", letflow = { entries = 0 }",
+                "routing.letflow.entries: must be at least 1, not 0",
+            ),
+            (tree, "mode = \"conga\"", "routing.mode: conga needs a leaf-spine fabric: its switches "),
+            (
+                leaves,
+                "mode = \"conga\", conga = { dre_gain = 1.0 }",
+                "routing.conga.dre_gain: must be above 0 and below 1, not 1",
+            ),
+            (leaves, "mode = \"conga\", conga = { dre_period = \"0s\" }", "routing.conga.dre_period: must be above 0"),
+            (
+                leaves,
+                "mode = \"conga\", conga = { metric_bits = 4 }",
+                "routing.conga.metric_bits: must be at most 3, not 4",
+            ),
+            (
+                leaves,
+                "mode = \"conga\", conga = { flowlets = { gap = \"0s\" } }",
+                "routing.conga.flowlets.gap: must be above 0",
+            ),
+            (tree, "mode = \"letflow\", letflow = { aging = \"byte\" }", "routing.letflow.aging: unknown value"),
+        ] {
+            let error = error(fabric, routing);
+            assert!(error.contains(expected), "{error}");
+        }
     }
 
     #[test]

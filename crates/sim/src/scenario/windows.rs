@@ -33,7 +33,7 @@ impl Scenario {
         paths: &Paths,
     ) -> Option<LongestPath> {
         let mode = self.routing.resolve(name);
-        let sprayed = matches!(mode, RoutingMode::PerPacket | RoutingMode::PerPacketPermuted);
+        let sprayed = matches!(mode, RoutingMode::PerPacket | RoutingMode::PerPacketPermuted | RoutingMode::Drill);
         let exchange = Exchange {
             packet: transport.packet_bytes(),
             reply: transport.header_bytes(),

@@ -2,7 +2,7 @@
 //! take another path without reordering.
 //!
 //! The host that sends watches for the pause. CONGA and `LetFlow` let the first switch do so, which sees the packets after
-//! the host's own queue: there a burst that the host handed over in two parts may be one.
+//! the host's own queue: there a burst that the host handed over in two parts may be one. [`letflow`](super::letflow) does that.
 
 use super::{Departing, Ends, FlowPath, Scheme};
 use crate::random::Stream;

@@ -8,9 +8,14 @@
 //!
 //! A scheme is one file and one line in the registry below (`docs/how-to/add-a-routing-scheme.md`).
 
+mod balancer;
+mod conga;
 mod d_mod_k;
+mod drill;
 mod flowlet;
+mod flowlet_table;
 mod leftmost;
+mod letflow;
 mod longest;
 mod nix_vector;
 mod per_flow;
@@ -27,7 +32,11 @@ mod virtual_tables;
 mod weighted;
 mod weights;
 
+pub use balancer::{Arrived, Balancer, Ports};
+pub use conga::Conga;
 pub use flowlet::Flowlet;
+pub use flowlet_table::{Aging, Flowlets};
+pub use letflow::Letflow;
 pub use longest::{Exchange, LongestPath};
 pub(crate) use nix_vector::VectorNeed;
 pub use nix_vector::{Choice, DynamicNixVector, NixVector, index_bits};
@@ -131,6 +140,12 @@ pub trait Scheme {
     /// Path bits of a packet that a switch sends back to `source`.
     fn back(&self, _source: u32, random: &mut Stream) -> u32 {
         random.next_u32()
+    }
+
+    /// What a switch balances load by, where [switches do so](Balancer) instead of [`egress`](Self::egress). It draws from streams of its own,
+    /// from this seed.
+    fn balancer(&self, _graph: &Graph, _node: NodeId, _seed: u64) -> Option<Box<dyn Balancer>> {
+        None
     }
 
     /// Makes the tables anew: at the start, and whenever the links that work are others.
@@ -255,6 +270,11 @@ macro_rules! schemes {
                 match self { $(Self::$name(scheme) => scheme.back(source, random),)+ }
             }
 
+            /// See [`Scheme::balancer`].
+            fn balancer(&self, graph: &Graph, node: NodeId, seed: u64) -> Option<Box<dyn Balancer>> {
+                match self { $(Self::$name(scheme) => scheme.balancer(graph, node, seed),)+ }
+            }
+
             /// See [`Scheme::install`].
             pub fn install(&mut self, graph: &Graph, alive: &dyn Fn(u32) -> bool) {
                 match self { $(Self::$name(scheme) => scheme.install(graph, alive),)+ }
@@ -286,6 +306,21 @@ schemes! {
     Flowlet(flowlet::Flowlet) {
         /// With `mode = "flowlet"`.
         flowlet
+    },
+    /// At each switch a new flowlet takes a random port (`LetFlow`).
+    Letflow(letflow::Letflow) {
+        /// With `mode = "letflow"`.
+        letflow
+    },
+    /// In leaf-spine fabrics, a new flowlet takes the least congested path (CONGA).
+    Conga(conga::Conga) {
+        /// With `mode = "conga"`.
+        conga
+    },
+    /// At each switch each packet takes the port with the shortest queue of some that are drawn and some that are remembered (DRILL).
+    Drill(drill::Drill) {
+        /// With `mode = "drill"`.
+        drill
     },
     /// By way of a random intermediate switch (Valiant load balancing).
     Valiant(valiant::Valiant) {
@@ -339,11 +374,21 @@ pub struct Schemes {
     switches: Routing,
     /// See [`Scheme::OWN_BITS`].
     own_bits: bool,
-    /// What controllers have set, if anything.
-    weights: Option<Box<Weights>>,
-    /// Neither of the two: plain [`ecmp`].
-    plain: bool,
+    decides: Decides,
     hosts: Vec<(RoutingMode, Routing)>,
+}
+
+/// Who decides at switches.
+#[derive(Clone, Debug)]
+enum Decides {
+    /// The path fraction: plain [`ecmp`].
+    Fraction,
+    /// What controllers have set.
+    Weights(Box<Weights>),
+    /// See [`Scheme::egress`].
+    Scheme,
+    /// See [`Scheme::balancer`].
+    Balancers,
 }
 
 impl Schemes {
@@ -362,7 +407,19 @@ impl Schemes {
         let own_bits = hosts.iter().any(|(_, scheme)| scheme.own_bits());
         assert!(!own_bits || hosts.len() == 1, "switches read path bits in one way");
         let switches = hosts.first().map_or(Routing::new(RoutingMode::PerPacket, config), |(_, scheme)| scheme.clone());
-        Self { switches, own_bits, weights: None, plain: !own_bits, hosts }
+        let decides = if own_bits { Decides::Scheme } else { Decides::Fraction };
+        Self { switches, own_bits, decides, hosts }
+    }
+
+    /// The [balancers](Balancer) of all switches, which decide from now on; none if the scheme has none.
+    pub fn balancers(&mut self, graph: &Graph, seed: u64) -> Vec<Option<Box<dyn Balancer>>> {
+        let switches = graph.hosts..graph.nodes.len() as NodeId;
+        let balancers: Vec<_> = switches.map(|node| self.switches.balancer(graph, node, seed)).collect();
+        if balancers.iter().all(Option::is_none) {
+            return Vec::new();
+        }
+        self.decides = Decides::Balancers;
+        balancers
     }
 
     /// Sets the weight of a port.
@@ -375,7 +432,10 @@ impl Schemes {
                 "this fabric's routing scheme has no path weights: it does not choose among equal ways".to_owned()
             );
         }
-        let mut weights = self.weights.as_deref().cloned().unwrap_or_default();
+        let mut weights = match &self.decides {
+            Decides::Weights(weights) => (**weights).clone(),
+            _ => Weights::default(),
+        };
         weights.set(weight);
         let node = graph.port_owner(weight.port);
         let hosts = weight.to.map_or(0..graph.hosts, |host| host..host + 1);
@@ -386,29 +446,36 @@ impl Schemes {
                 return Err(format!("weight 0 would leave {} no way to {}", names[0], names[1]));
             }
         }
-        self.weights = Some(Box::new(weights));
-        self.plain = false;
+        self.decides = Decides::Weights(Box::new(weights));
         Ok(())
     }
 
     /// Whether [`egress`](Self::egress) is [`ecmp`].
     #[inline]
     pub fn is_plain(&self) -> bool {
-        self.plain
+        matches!(self.decides, Decides::Fraction)
     }
 
-    /// See [`Scheme::egress`].
+    /// See [`Scheme::egress`]; where [balancers](Balancer) decide, a way that a packet may take.
     #[inline]
     pub fn egress(&self, hop: &Hop<'_>, bits: &mut u32) -> Option<PortId> {
         // Nearly always, and for every packet at every switch.
-        if self.plain { ecmp(hop, bits) } else { self.other_egress(hop, bits) }
+        if self.is_plain() { ecmp(hop, bits) } else { self.decide(hop, bits, ecmp) }
     }
 
+    /// The same, where [balancers](Balancer) are asked.
     #[inline(never)]
-    fn other_egress(&self, hop: &Hop<'_>, bits: &mut u32) -> Option<PortId> {
-        match &self.weights {
-            Some(weights) => weights.choose(hop, bits),
-            None => self.switches.egress(hop, bits),
+    pub fn decide(
+        &self,
+        hop: &Hop<'_>,
+        bits: &mut u32,
+        ask_balancer: impl FnOnce(&Hop<'_>, &mut u32) -> Option<PortId>,
+    ) -> Option<PortId> {
+        match &self.decides {
+            Decides::Fraction => ecmp(hop, bits),
+            Decides::Weights(weights) => weights.choose(hop, bits),
+            Decides::Scheme => self.switches.egress(hop, bits),
+            Decides::Balancers => ask_balancer(hop, bits),
         }
     }
 

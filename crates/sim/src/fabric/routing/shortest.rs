@@ -165,6 +165,12 @@ impl Routes {
         &self.pool[self.starts[set] as usize..self.starts[set + 1] as usize]
     }
 
+    /// A number of [`next_ports`](Self::next_ports) among the sets of ports of the node, where there are several ports.
+    pub fn set_number(&self, node: NodeId, dst: u32) -> usize {
+        let row = (node - self.first_row) as usize;
+        usize::from(self.table[row * self.columns + self.seats[dst as usize].rack as usize])
+    }
+
     /// The row of a node that has one, for several packets there.
     #[inline]
     pub fn row(&self, node: NodeId) -> Row<'_> {

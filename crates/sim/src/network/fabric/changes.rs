@@ -107,6 +107,7 @@ impl Fabric {
         let alive = |link: u32| self.links_up[link as usize];
         self.routes = Routes::build(&self.graph, alive);
         self.schemes.install(&self.graph, &alive);
+        self.balancers.iter_mut().flatten().for_each(|balancer| balancer.rerouted());
         for group in 0..self.multicast.len() {
             if let Some(installed) = self.multicast[group].take() {
                 let (source, hash, receivers) = (installed.source, installed.hash, installed.receivers.clone());

@@ -20,7 +20,7 @@ use crate::fabric::pfc::{FRAME, Pfc, Room, Taken, Threshold, headroom};
 use crate::fabric::port::Port;
 use crate::fabric::queue::lossless::{Came, Lossless};
 use crate::fabric::queue::{Limit, Queue, drop_tail::DropTail};
-use crate::fabric::routing::Hop;
+use crate::fabric::routing::{Hop, ecmp};
 use crate::host::stack::Header;
 use crate::network::engine::Engine;
 use crate::network::ledger::Ledger;
@@ -189,8 +189,12 @@ impl Fabric {
             self.branches = copies;
             return;
         }
-        let hop = Hop { routes: &self.routes, node, destination: hot.destination };
-        match self.schemes.egress(&hop, &mut hot.path) {
+        let port = if self.schemes.is_plain() {
+            ecmp(&Hop { routes: &self.routes, node, destination: hot.destination }, &mut hot.path)
+        } else {
+            self.choose(engine, node, packet, time)
+        };
+        match port {
             Some(port) => {
                 let arrival = Arrival { time, link, packet };
                 self.take_in(engine, ledger, senders, node, arrival, (port, &mut Kept::Alone));

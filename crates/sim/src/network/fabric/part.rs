@@ -35,6 +35,7 @@ impl Fabric {
         Self {
             ports: ports.collect(),
             schemes: self.schemes.clone(),
+            balancers: self.balancers.iter().map(|_| None).collect(),
             routes: self.routes.clone(),
             whole: OnceCell::new(),
             links_up: self.links_up.clone(),

@@ -215,6 +215,7 @@ impl Fabric {
             return self.run_lossless_window(engine, ledger, senders, bench, until);
         }
         let part = until.time < engine.pending.boxes.end();
+        let balanced = self.is_balanced();
         let mut nodes = std::mem::take(&mut bench.nodes);
         engine.pending.boxes.take_nodes(&mut nodes);
         for &node in &nodes {
@@ -227,7 +228,11 @@ impl Fabric {
                     now || !engine.pending.boxes.put(node, arrival)
                 });
             }
-            self.run_switch(engine, ledger, senders, node, bench, until.time);
+            if balanced {
+                self.run_switch_in_order(engine, ledger, senders, node, bench);
+            } else {
+                self.run_switch(engine, ledger, senders, node, bench, until.time);
+            }
         }
         nodes.clear();
         bench.nodes = nodes;

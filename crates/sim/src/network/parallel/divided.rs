@@ -246,6 +246,9 @@ impl Divided {
             let part = &mut self.parts[near];
             fabric.give_port(&mut engine.packets, port, &mut part.fabric, &mut part.engine.packets);
         }
+        for (node, &part) in (0..).zip(part_of) {
+            fabric.give_balancer(node, &mut self.parts[usize::from(part)].fabric);
+        }
         let Entities { pacers, next_session, timers, .. } = engine.entities;
         for (entity, time) in engine.pending.wheel.drain(engine.now) {
             let node = if entity < pacers {
@@ -302,6 +305,9 @@ impl Divided {
                 let part = &mut self.parts[far];
                 part.fabric.give_wire(&mut part.engine.packets, port, fabric, &mut engine.packets);
             }
+        }
+        for (node, &part) in (0..).zip(part_of) {
+            self.parts[usize::from(part)].fabric.give_balancer(node, fabric);
         }
         fabric.wake_switches(engine);
         let mut theirs: Vec<_> = self.parts.iter_mut().map(|part| &mut part.fabric).collect();
