@@ -39,6 +39,7 @@ mod seeds;
 mod slow_links;
 mod source_routes;
 mod stragglers;
+mod timely;
 mod timeouts;
 mod timetable;
 mod views;

@@ -27,7 +27,7 @@ use anabranch_transport::multipath::{
     FrontBackConfig, MptcpConfig, MptcpScheduler, Scheduler, SubflowControl, Subflows,
 };
 use anabranch_transport::ndp::NdpConfig;
-use anabranch_transport::roce::RoceConfig;
+use anabranch_transport::roce::{Congestion, DcqcnConfig, RoceConfig, TimelyConfig, Variant};
 use anabranch_transport::scdp::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig, Straggler, StragglerPolicy};
 use anabranch_transport::tcp::{Algorithm, TcpConfig, WindowRules};
 use anabranch_transport::{Bytes, Duration, Rate, Time};
@@ -513,16 +513,23 @@ pub(crate) fn lossless_worlds() -> impl Strategy<Value = World> {
         let hosts = fabric.build(Path::new("")).expect("the fabric is possible").hosts;
         (Just(fabric), sessions(hosts))
     });
-    let (worlds, roce) = (worlds(), any::<bool>());
+    let patched = TimelyConfig { variant: Variant::Patched, segment: Bytes(1), ..TimelyConfig::default() };
+    let controls = [
+        Congestion::Dcqcn(DcqcnConfig::default()),
+        Congestion::Timely(TimelyConfig::default()),
+        Congestion::Timely(patched),
+    ];
+    let controls = [None].into_iter().chain(controls.map(Some)).collect::<Vec<_>>();
+    let (worlds, roce) = (worlds(), prop::option::of(select(controls)));
     (worlds, fabric.boxed(), pfc, prop::option::of(1..30_u32), roce).prop_map(
         |(world, (fabric, sessions), pfc, mark, roce)| {
             let mark = mark.map(|packets| Discipline::Ecn(Limit::NONE, Limit::Packets(packets)));
             let queue = mark.unwrap_or(Discipline::DropTail(Limit::NONE));
             let pfc = Some(pfc);
             let mut groups = world.groups.clone();
-            if roce {
+            if let Some(congestion) = roce {
                 // Its retries end a run that deadlocks; otherwise nothing is lost, and a flow has one path.
-                let config = RoceConfig { timeout: Duration::from_ms(20), ..RoceConfig::default() };
+                let config = RoceConfig { timeout: Duration::from_ms(20), congestion, ..RoceConfig::default() };
                 groups[0].0 = Protocol::Roce(config);
                 // Schemes with path bits of their own are those of all groups.
                 for group in &mut groups {

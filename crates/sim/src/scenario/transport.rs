@@ -13,7 +13,7 @@ use crate::workload::Fault;
 use anabranch_transport::homa::HomaConfig;
 use anabranch_transport::multipath::{FrontBackConfig, MptcpConfig};
 use anabranch_transport::ndp::NdpConfig;
-use anabranch_transport::roce::{DcqcnConfig, RoceConfig};
+use anabranch_transport::roce::{Congestion, DcqcnConfig, RoceConfig, TimelyConfig};
 use anabranch_transport::scdp::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig};
 use anabranch_transport::tcp::{Algorithm, LongFlowBy, PfabricConfig, TcpConfig};
 use anabranch_transport::udp::UdpConfig;
@@ -104,7 +104,9 @@ transports! {
     /// RoCEv2's reliable connection: go-back-N, for fabrics that lose nothing (`switch.pfc`).
     Roce = "roce": DropTail, PerFlow, |c| Protocol::Roce(c.roce.clone());
     /// RoCEv2 with DCQCN, which answers marks (SIGCOMM 2015).
-    Dcqcn = "dcqcn": Ecn, PerFlow, |c| Protocol::Roce(c.roce.with(&c.dcqcn));
+    Dcqcn = "dcqcn": Ecn, PerFlow, |c| Protocol::Roce(c.roce.with(Congestion::Dcqcn(c.dcqcn.clone())));
+    /// RoCEv2 with TIMELY, which goes by round trips (SIGCOMM 2015).
+    Timely = "timely": DropTail, PerFlow, |c| Protocol::Roce(c.roce.with(Congestion::Timely(c.timely.clone())));
     /// Blocks from front and back over several TCP connections, each on a path of its own (Song 2017).
     FrontBack = "front-back": DropTail, PerFlow, |c| Protocol::Multipath(c.front_back.over(&c.tcp));
     /// Multipath TCP (RFC 8684).
@@ -162,12 +164,15 @@ parameters! {
     pfabric: PfabricConfig;
     /// Parameters of UDP.
     udp: UdpConfig;
-    /// Parameters of RoCEv2, with DCQCN and without.
+    /// Parameters of RoCEv2, with DCQCN, with TIMELY and without.
     #[serde(skip_serializing_if = "RoceConfig::is_default")]
     roce: RoceConfig;
     /// Parameters of DCQCN; all others are those of `transport.roce`.
     #[serde(skip_serializing_if = "DcqcnConfig::is_default")]
     dcqcn: DcqcnConfig;
+    /// Parameters of TIMELY; all others are those of `transport.roce`.
+    #[serde(skip_serializing_if = "TimelyConfig::is_default")]
+    timely: TimelyConfig;
     /// Parameters of Front-Back; all others are those of `transport.tcp`.
     front_back: FrontBackConfig;
     /// Parameters of MPTCP; all others are those of `transport.tcp`.
