@@ -39,6 +39,7 @@ mod seeds;
 mod slow_links;
 mod source_routes;
 mod stragglers;
+mod swift;
 mod timely;
 mod timeouts;
 mod timetable;

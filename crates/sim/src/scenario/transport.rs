@@ -15,7 +15,7 @@ use anabranch_transport::multipath::{FrontBackConfig, MptcpConfig};
 use anabranch_transport::ndp::NdpConfig;
 use anabranch_transport::roce::{Congestion, DcqcnConfig, RoceConfig, TimelyConfig};
 use anabranch_transport::scdp::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig};
-use anabranch_transport::tcp::{Algorithm, LongFlowBy, PfabricConfig, TcpConfig};
+use anabranch_transport::tcp::{Algorithm, LongFlowBy, PfabricConfig, SwiftConfig, TcpConfig};
 use anabranch_transport::udp::UdpConfig;
 use anabranch_transport::{Bytes, ConfigError, PriorityBy};
 use schemars::JsonSchema;
@@ -93,6 +93,8 @@ transports! {
     Hull = "hull": Phantom, PerFlow, |c| c.tcp(Algorithm::Hull);
     /// Flows at full rate over queues that go by what remains of them (SIGCOMM 2013).
     Pfabric = "pfabric": Pfabric, PerPacket, |c| Protocol::Tcp(c.pfabric.over(&c.tcp));
+    /// A window by the distance of round trips from a target, below one packet too (SIGCOMM 2020).
+    Swift = "swift": DropTail, PerFlow, |c| Protocol::Tcp(c.tcp.with_swift(&c.swift));
     /// DCTCP whose packets fall in priority with the bytes sent (NSDI 2015).
     Pias = "pias": Mlfq, PerFlow, TransportConfig::pias;
     /// SCDP's predecessor: plain trimming switches, one source block per object, independent repair symbols.
@@ -162,6 +164,9 @@ parameters! {
     tcp: TcpConfig;
     /// Parameters of pFabric; all others are those of `transport.tcp`.
     pfabric: PfabricConfig;
+    /// Parameters of Swift; all others are those of `transport.tcp`.
+    #[serde(skip_serializing_if = "SwiftConfig::is_default")]
+    swift: SwiftConfig;
     /// Parameters of UDP.
     udp: UdpConfig;
     /// Parameters of RoCEv2, with DCQCN, with TIMELY and without.
