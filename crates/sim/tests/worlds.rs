@@ -29,7 +29,7 @@ use anabranch_transport::multipath::{
 use anabranch_transport::ndp::NdpConfig;
 use anabranch_transport::roce::{Congestion, DcqcnConfig, RoceConfig, TimelyConfig, Variant};
 use anabranch_transport::scdp::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig, Straggler, StragglerPolicy};
-use anabranch_transport::tcp::{Algorithm, TcpConfig, WindowRules};
+use anabranch_transport::tcp::{Algorithm, SwiftConfig, TcpConfig, WindowRules};
 use anabranch_transport::{Bytes, Duration, Rate, Time};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -316,8 +316,19 @@ fn protocols() -> impl Strategy<Value = Protocol> {
     let rto_min = select(vec![Duration::from_us(10), Duration::from_ms(1), Duration::from_ms(200)]);
     let tcp = (select(Algorithm::ALL.to_vec()), rto_min, prop::array::uniform5(any::<bool>()), 1..20_u32).prop_map(
         |(congestion, rto_min, [sack, ecn, delayed_ack, linux, rack], initial_window)| {
-            let plain =
-                TcpConfig { congestion, rto_min, sack, ecn, delayed_ack, initial_window, ..TcpConfig::default() };
+            // Its target is shorter than many of these paths: with the least window by default a packet leaves each thousand round trips.
+            let patient = SwiftConfig { min_window: 0.1, ..SwiftConfig::default() };
+            let swift = (congestion == Algorithm::Swift).then(|| Box::new(patient));
+            let plain = TcpConfig {
+                congestion,
+                swift,
+                rto_min,
+                sack,
+                ecn,
+                delayed_ack,
+                initial_window,
+                ..TcpConfig::default()
+            };
             let as_linux = TcpConfig { prr: true, window_rules: WindowRules::Linux61, ..plain.clone() };
             let ruled = if linux && as_linux.validate().is_ok() { as_linux } else { plain };
             let timed = TcpConfig { rack, ..ruled.clone() };
