@@ -40,6 +40,8 @@ mod seeds;
 mod slow_links;
 mod source_routes;
 mod stragglers;
+mod swift;
+mod timely;
 mod timeouts;
 mod timetable;
 mod views;

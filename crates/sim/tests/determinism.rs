@@ -23,7 +23,7 @@ use anabranch_sim::workload::supply::{Series, Spread};
 use anabranch_sim::workload::{Mode, Session, Supply};
 use anabranch_transport::homa::HomaConfig;
 use anabranch_transport::multipath::{FrontBackConfig, MptcpConfig, SubflowControl, Subflows};
-use anabranch_transport::roce::RoceConfig;
+use anabranch_transport::roce::{Congestion, RoceConfig, TimelyConfig};
 use anabranch_transport::scdp::{Repair, ScdpConfig, Straggler, StragglerPolicy};
 use anabranch_transport::tcp::{Algorithm, TcpConfig};
 use anabranch_transport::udp::UdpConfig;
@@ -166,8 +166,9 @@ fn runs() -> Vec<(&'static str, Setup)> {
     let homa = setup(fat_tree(), priority(24), Protocol::Homa(homa), PerPacket, several.collect());
     let (core, slow) = (Target::Switch(32), Target::Link(0));
     let pfc = Pfc { priorities: 1, threshold: Threshold::Fixed { xoff: 9000, xon: 6000 }, headroom: None };
-    let to_one = (1..16).map(|h| Session { start: at(u64::from(h)), ..unicast(h, 0, 60_000) }).collect();
-    let roce = setup(fat_tree(), drop_tail(u32::MAX), Protocol::Roce(RoceConfig::default()), PerFlow, to_one);
+    let to_one = || (1..16).map(|h| Session { start: at(u64::from(h)), ..unicast(h, 0, 60_000) }).collect();
+    let lossless = |config| setup(fat_tree(), drop_tail(u32::MAX), Protocol::Roce(config), PerFlow, to_one());
+    let timely = RoceConfig::default().with(Congestion::Timely(TimelyConfig::default()));
     vec![
         ("newreno-incast", newreno),
         ("reno-sprayed-jitter", Setup { host_jitter: Jitter::Time(us(1)), ..reno }),
@@ -206,7 +207,8 @@ fn runs() -> Vec<(&'static str, Setup)> {
             "homa-several-failure",
             Setup { changes: vec![(at(300), Change::Cut(core)), (at(900), Change::Restore(core))], ..homa },
         ),
-        ("roce-incast-lossless", Setup { pfc: Some(pfc), ..roce }),
+        ("roce-incast-lossless", Setup { pfc: Some(pfc), ..lossless(RoceConfig::default()) }),
+        ("timely-incast-lossless", Setup { pfc: Some(pfc), ..lossless(timely) }),
     ]
 }
 

@@ -10,7 +10,7 @@ use anabranch_sim::host::protocol::{Protocol, Transport};
 use anabranch_sim::measure::RunRecord;
 use anabranch_sim::network::{Ending, Scheduling, SessionGroup, Setup};
 use anabranch_sim::workload::Session;
-use anabranch_transport::roce::{DcqcnConfig, RoceConfig};
+use anabranch_transport::roce::{Congestion, DcqcnConfig, RoceConfig};
 use anabranch_transport::tcp::TcpConfig;
 use anabranch_transport::{Bytes, Duration, PriorityBy, Rate, Time, udp};
 
@@ -192,7 +192,8 @@ fn roce_repeats_nothing_and_dcqcn_pauses_less() {
         assert_eq!((record.conservation.dropped, repeated), (0, 0));
         record.links.iter().map(|link| link.pause_frames).sum::<u64>()
     };
-    let (roce, dcqcn) = (run(RoceConfig::default()), run(RoceConfig::default().with(&DcqcnConfig::default())));
+    let (roce, dcqcn) =
+        (run(RoceConfig::default()), run(RoceConfig::default().with(Congestion::Dcqcn(DcqcnConfig::default()))));
     assert!(dcqcn > 0 && 2 * dcqcn < roce, "{dcqcn} {roce}");
 }
 

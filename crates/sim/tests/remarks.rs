@@ -108,6 +108,26 @@ fn slow_decoders_and_short_timeouts_are_told() {
 }
 
 #[test]
+fn targets_below_the_path_s_own_round_trip_are_told() {
+    let of = |overrides: &[&str]| remarks(&one_flow(), overrides).concat();
+    // Three switches on the path: 20 us and three times 3.053 us. Four links of 10 ms, both ways.
+    for (name, target) in [("swift", "29200ns"), ("timely", "500us")] {
+        let name = [&*format!("transport.name={name}"), "fabric.delay=10ms"];
+        let found = of(&name);
+        let text = format!(
+            "the round trip that it aims at ({target}) is shorter than one of the longest path without queues (80ms)"
+        );
+        assert!(found.contains(&text), "{found}");
+    }
+    // One of 80 us is below the upper threshold, and above the reference.
+    let told = |variant: &str| {
+        of(&["transport.name=timely", "fabric.delay=10us", &format!("transport.timely.variant={variant}")])
+            .contains("the round trip that it aims at")
+    };
+    assert_eq!((told("gradient"), told("patched")), (false, true));
+}
+
+#[test]
 fn priorities_that_switches_do_not_tell_apart_are_told() {
     let of = |overrides: &[&str]| {
         let homa = ["transport.name=homa", "fabric.rate=1Gbps"];

@@ -27,9 +27,9 @@ use anabranch_transport::multipath::{
     FrontBackConfig, MptcpConfig, MptcpScheduler, Scheduler, SubflowControl, Subflows,
 };
 use anabranch_transport::ndp::NdpConfig;
-use anabranch_transport::roce::RoceConfig;
+use anabranch_transport::roce::{Congestion, DcqcnConfig, RoceConfig, TimelyConfig, Variant};
 use anabranch_transport::scdp::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig, Straggler, StragglerPolicy};
-use anabranch_transport::tcp::{Algorithm, TcpConfig, WindowRules};
+use anabranch_transport::tcp::{Algorithm, SwiftConfig, TcpConfig, WindowRules};
 use anabranch_transport::{Bytes, Duration, Rate, Time};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -316,8 +316,19 @@ fn protocols() -> impl Strategy<Value = Protocol> {
     let rto_min = select(vec![Duration::from_us(10), Duration::from_ms(1), Duration::from_ms(200)]);
     let tcp = (select(Algorithm::ALL.to_vec()), rto_min, prop::array::uniform5(any::<bool>()), 1..20_u32).prop_map(
         |(congestion, rto_min, [sack, ecn, delayed_ack, linux, rack], initial_window)| {
-            let plain =
-                TcpConfig { congestion, rto_min, sack, ecn, delayed_ack, initial_window, ..TcpConfig::default() };
+            // Its target is shorter than many of these paths: with the least window by default a packet leaves each thousand round trips.
+            let patient = SwiftConfig { min_window: 0.1, ..SwiftConfig::default() };
+            let swift = (congestion == Algorithm::Swift).then(|| Box::new(patient));
+            let plain = TcpConfig {
+                congestion,
+                swift,
+                rto_min,
+                sack,
+                ecn,
+                delayed_ack,
+                initial_window,
+                ..TcpConfig::default()
+            };
             let as_linux = TcpConfig { prr: true, window_rules: WindowRules::Linux61, ..plain.clone() };
             let ruled = if linux && as_linux.validate().is_ok() { as_linux } else { plain };
             let timed = TcpConfig { rack, ..ruled.clone() };
@@ -517,16 +528,23 @@ pub(crate) fn lossless_worlds() -> impl Strategy<Value = World> {
         let hosts = fabric.build(Path::new("")).expect("the fabric is possible").hosts;
         (Just(fabric), sessions(hosts))
     });
-    let (worlds, roce) = (worlds(), any::<bool>());
+    let patched = TimelyConfig { variant: Variant::Patched, segment: Bytes(1), ..TimelyConfig::default() };
+    let controls = [
+        Congestion::Dcqcn(DcqcnConfig::default()),
+        Congestion::Timely(TimelyConfig::default()),
+        Congestion::Timely(patched),
+    ];
+    let controls = [None].into_iter().chain(controls.map(Some)).collect::<Vec<_>>();
+    let (worlds, roce) = (worlds(), prop::option::of(select(controls)));
     (worlds, fabric.boxed(), pfc, prop::option::of(1..30_u32), roce).prop_map(
         |(world, (fabric, sessions), pfc, mark, roce)| {
             let mark = mark.map(|packets| Discipline::Ecn(Limit::NONE, Limit::Packets(packets)));
             let queue = mark.unwrap_or(Discipline::DropTail(Limit::NONE));
             let pfc = Some(pfc);
             let mut groups = world.groups.clone();
-            if roce {
+            if let Some(congestion) = roce {
                 // Its retries end a run that deadlocks; otherwise nothing is lost, and a flow has one path.
-                let config = RoceConfig { timeout: Duration::from_ms(20), ..RoceConfig::default() };
+                let config = RoceConfig { timeout: Duration::from_ms(20), congestion, ..RoceConfig::default() };
                 groups[0].0 = Protocol::Roce(config);
                 // Schemes with path bits of their own are those of all groups.
                 for group in &mut groups {

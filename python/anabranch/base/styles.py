@@ -50,6 +50,8 @@ LOZENGE = "M0-.95L.5 0L0 .95L-.5 0Z"
 CUP = "M-.85-.85L-.4-.85L-.4 .4L.4 .4L.4-.85L.85-.85L.85 .85L-.85 .85Z"
 CAPSULE = "M-.3-.9L.3-.9L.3 .9L-.3 .9Z"
 TRAPEZOID = "M-.4-.7L.4-.7L.9 .7L-.9 .7Z"
+ANVIL = "M-.9-.8L.9-.8L.9-.4L.3-.4L.3 .4L.9 .4L.9 .8L-.9 .8L-.9 .4L-.3 .4L-.3-.4L-.9-.4Z"
+FUNNEL = "M-.9-.8L.9-.8L.25 .1L.25 .9L-.25 .9L-.25 .1Z"
 """Shapes that Vega does not name: paths within a square of side 2."""
 
 TRANSPORTS: dict[str, Style] = {
@@ -71,8 +73,10 @@ TRANSPORTS: dict[str, Style] = {
     "hull": Style("HULL", "#b4542f", (2, 4, 8, 4), BAR),
     "pfabric": Style("pFabric", "#4a72b8", (16, 3), LOZENGE),
     "udp": Style("UDP", "#6b5fc4", (3, 3, 1, 3), SALTIRE),
+    "swift": Style("Swift", "#2e86ab", (5, 4, 1, 4), ANVIL),
     "roce": Style("RoCEv2", "#a8477a", (2, 2, 6, 2), TRAPEZOID),
     "dcqcn": Style("DCQCN", "#3f8f4f", (4, 2, 1, 2, 1, 2), CAPSULE),
+    "timely": Style("TIMELY", "#7d56b8", (2, 3, 6, 3, 2, 3), FUNNEL),
     "front-back": Style("Front-Back", "#7b8420", (3, 2, 10, 2), CHEVRONS),
     "polyraptor": Style("Polyraptor", "#5f8a1f", (14, 3, 2, 3, 2, 3), HEXAGON),
 }

@@ -56,10 +56,10 @@ impl SessionGroup {
     }
 
     /// What its transport is told of a connection that carries so many bytes, of a session that has been `held` so long: its time
-    /// counts from when it wanted to begin. Its ends have so many shortest `paths`.
-    pub(super) fn flow(&self, bytes: Option<Bytes>, held: Duration, paths: u32) -> FlowSpec {
+    /// counts from when it wanted to begin. So many switches are on each of the shortest `paths` between its ends.
+    pub(super) fn flow(&self, bytes: Option<Bytes>, held: Duration, hops: u8, paths: u32) -> FlowSpec {
         let deadline = self.deadline.map(|within| Duration(within.ps().saturating_sub(held.ps())));
-        FlowSpec { bytes: bytes.map(|b| b.0), deadline, port: self.port, class: self.class, paths }
+        FlowSpec { bytes: bytes.map(|b| b.0), deadline, port: self.port, class: self.class, hops, paths }
     }
 
     /// Whether [`Stop::Foreground`](super::Stop::Foreground) waits for a session of this group.

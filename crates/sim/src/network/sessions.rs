@@ -175,8 +175,10 @@ impl Opening<'_> {
     fn open_unicast(&mut self, leg: Leg) -> (EndpointId, EndpointId) {
         let first = self.hosts.next_endpoint();
         let seed = self.endpoint_seed(first);
-        let paths = self.fabric.routes().path_count(leg.from, leg.to);
-        let flow = self.ledger.group_of(self.spec).flow(leg.size, self.engine.now().since(self.spec.start), paths);
+        let routes = self.fabric.routes();
+        let (paths, links) = (routes.path_count(leg.from, leg.to), routes.hop_count(leg.from, leg.to));
+        let held = self.engine.now().since(self.spec.start);
+        let flow = self.ledger.group_of(self.spec).flow(leg.size, held, links.saturating_sub(1), paths);
         let (sender, receiver) = self.transport.unicast(flow, self.engine.now(), seed);
         let to_receiver = Remotes::One(Remote { host: leg.to, endpoint: first + 1, from: 0 });
         let to_sender = Remotes::One(Remote { host: leg.from, endpoint: first, from: 0 });

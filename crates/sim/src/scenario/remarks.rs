@@ -8,6 +8,7 @@ use crate::fabric::routing::LongestPath;
 use crate::host::protocol::{Protocol, Transport};
 use crate::host::scdp::ScdpSettings;
 use crate::workload::{Fault, Mode};
+use anabranch_transport::roce::{Congestion, RoceConfig, Variant};
 use anabranch_transport::scdp::{ScdpConfig, WindowControl};
 use anabranch_transport::tcp::{Algorithm, TcpConfig};
 use anabranch_transport::{Bytes, Duration, Rate};
@@ -67,6 +68,7 @@ impl Scenario {
                     remarks.extend(late(&transport, path, "scdp.pull_timeout", config.pull_timeout));
                 }
                 Protocol::Tcp(config) => remarks.extend(windows_of_tcp(config, &window)),
+                Protocol::Roce(config) => remarks.extend(target_of_timely(config, &window)),
                 Protocol::Multipath(config) => remarks.extend(receive_window(&window, config.receive_window())),
                 // UDP has no window, and a transport that is added need not have one.
                 _ => {}
@@ -139,6 +141,11 @@ fn windows_of_tcp(config: &TcpConfig, window: &Window<'_>) -> Vec<Remark> {
     } else {
         remarks.extend(late(window.transport, window.path, "tcp.rto_initial", config.rto_initial));
     }
+    if let Some(swift) = &config.swift {
+        let switches = u64::from(window.path.links.saturating_sub(1));
+        let target = swift.base_target + swift.hop_target * switches;
+        remarks.extend(short_target(window, "swift.base_target", target));
+    }
     remarks.extend(receive_window(window, config.receive_window));
     remarks
 }
@@ -180,7 +187,7 @@ impl Window<'_> {
         let share = bytes as f64 / self.path.bdp().0.max(1) as f64;
         let text = || {
             let percent = percent(share.min(0.99));
-            let (name, LongestPath { round_trip, rate }) = (&self.transport.name, self.path);
+            let (name, LongestPath { round_trip, rate, .. }) = (&self.transport.name, self.path);
             let path = format!("{} at {rate}", rounded(round_trip));
             format!("{name}: {own} fills {percent} % of the longest path (needs {needed}: {path})")
         };
@@ -234,6 +241,28 @@ fn slow_decoder(config: &ScdpSettings, transport: &Transport, path: LongestPath)
 fn rounded_rate(rate: Rate) -> Rate {
     let unit = 10_u64.pow(rate.bps().checked_ilog10().unwrap_or(0).saturating_sub(2));
     Rate(rate.bps().saturating_add(unit / 2) / unit * unit)
+}
+
+/// TIMELY's threshold above which all rates fall, or its reference.
+fn target_of_timely(config: &RoceConfig, window: &Window<'_>) -> Option<Remark> {
+    let Some(Congestion::Timely(timely)) = &config.congestion else { return None };
+    match timely.variant {
+        Variant::Gradient => short_target(window, "timely.t_high", timely.t_high),
+        Variant::Patched => short_target(window, "timely.t_low", timely.t_low),
+    }
+}
+
+/// A round trip that a congestion control aims at, and that is over before an answer can be there.
+fn short_target(window: &Window<'_>, key: &str, target: Duration) -> Option<Remark> {
+    let text = || {
+        let (name, round_trip) = (&window.transport.name, rounded(window.path.round_trip));
+        format!(
+            "{name}: the round trip that it aims at ({}) is shorter than one of the longest path without queues ({round_trip}): flows leave links idle",
+            rounded(target)
+        )
+    };
+    let is_short = target < window.path.round_trip;
+    is_short.then(|| Remark::new(&format!("transport.{key}"), text(), "more than that round trip", true))
 }
 
 /// A timeout that is over before an answer can be there.

@@ -13,9 +13,9 @@ use crate::workload::Fault;
 use anabranch_transport::homa::HomaConfig;
 use anabranch_transport::multipath::{FrontBackConfig, MptcpConfig};
 use anabranch_transport::ndp::NdpConfig;
-use anabranch_transport::roce::{DcqcnConfig, RoceConfig};
+use anabranch_transport::roce::{Congestion, DcqcnConfig, RoceConfig, TimelyConfig};
 use anabranch_transport::scdp::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig};
-use anabranch_transport::tcp::{Algorithm, LongFlowBy, PfabricConfig, TcpConfig};
+use anabranch_transport::tcp::{Algorithm, LongFlowBy, PfabricConfig, SwiftConfig, TcpConfig};
 use anabranch_transport::udp::UdpConfig;
 use anabranch_transport::{Bytes, ConfigError, PriorityBy};
 use schemars::JsonSchema;
@@ -98,6 +98,8 @@ transports! {
     Hull = "hull": Phantom, PerFlow, "tcp", |c| c.tcp(Algorithm::Hull);
     /// Flows at full rate over queues that go by what remains of them (SIGCOMM 2013).
     Pfabric = "pfabric": Pfabric, PerPacket, "tcp", |c| Protocol::Tcp(c.pfabric.over(&c.tcp));
+    /// A window by the distance of round trips from a target, below one packet too (SIGCOMM 2020).
+    Swift = "swift": DropTail, PerFlow, "tcp", |c| Protocol::Tcp(c.tcp.with_swift(&c.swift));
     /// DCTCP whose packets fall in priority with the bytes sent (NSDI 2015).
     Pias = "pias": Mlfq, PerFlow, "pias", TransportConfig::pias;
     /// SCDP's predecessor: plain trimming switches, one source block per object, independent repair symbols.
@@ -109,7 +111,9 @@ transports! {
     /// RoCEv2's reliable connection: go-back-N, for fabrics that lose nothing (`switch.pfc`).
     Roce = "roce": DropTail, PerFlow, "roce", |c| Protocol::Roce(c.roce.clone());
     /// RoCEv2 with DCQCN, which answers marks (SIGCOMM 2015).
-    Dcqcn = "dcqcn": Ecn, PerFlow, "roce", |c| Protocol::Roce(c.roce.with(&c.dcqcn));
+    Dcqcn = "dcqcn": Ecn, PerFlow, "roce", |c| Protocol::Roce(c.roce.with(Congestion::Dcqcn(c.dcqcn.clone())));
+    /// RoCEv2 with TIMELY, which goes by round trips (SIGCOMM 2015).
+    Timely = "timely": DropTail, PerFlow, "roce", |c| Protocol::Roce(c.roce.with(Congestion::Timely(c.timely.clone())));
     /// Blocks from front and back over several TCP connections, each on a path of its own (Song 2017).
     FrontBack = "front-back": DropTail, PerFlow, "front-back", |c| Protocol::Multipath(c.front_back.over(&c.tcp));
     /// Multipath TCP (RFC 8684).
@@ -165,14 +169,20 @@ parameters! {
     tcp: TcpConfig;
     /// Parameters of pFabric; all others are those of `transport.tcp`.
     pfabric: PfabricConfig;
+    /// Parameters of Swift; all others are those of `transport.tcp`.
+    #[serde(skip_serializing_if = "SwiftConfig::is_default")]
+    swift: SwiftConfig;
     /// Parameters of UDP.
     udp: UdpConfig;
-    /// Parameters of RoCEv2, with DCQCN and without.
+    /// Parameters of RoCEv2, with DCQCN, with TIMELY and without.
     #[serde(skip_serializing_if = "RoceConfig::is_default")]
     roce: RoceConfig;
     /// Parameters of DCQCN; all others are those of `transport.roce`.
     #[serde(skip_serializing_if = "DcqcnConfig::is_default")]
     dcqcn: DcqcnConfig;
+    /// Parameters of TIMELY; all others are those of `transport.roce`.
+    #[serde(skip_serializing_if = "TimelyConfig::is_default")]
+    timely: TimelyConfig;
     /// Parameters of Front-Back; all others are those of `transport.tcp`.
     front_back: FrontBackConfig;
     /// Parameters of MPTCP; all others are those of `transport.tcp`.

@@ -1,6 +1,6 @@
 //! RoCEv2's parameters, with their ranges and sources.
 
-use super::DcqcnConfig;
+use super::Congestion;
 use crate::config::{ConfigError, check_packet};
 use crate::units::{Bytes, Duration, Rate};
 use schemars::JsonSchema;
@@ -32,7 +32,7 @@ pub struct RoceConfig {
     pub rate: Option<Rate>,
     /// Congestion control, which another name in scenarios adds. Senders then begin at `rate`, or at that of their host's link.
     #[serde(skip)]
-    pub dcqcn: Option<DcqcnConfig>,
+    pub congestion: Option<Congestion>,
 }
 
 impl Default for RoceConfig {
@@ -44,21 +44,21 @@ impl Default for RoceConfig {
             timeout: Duration::from_ns(4096 << 10),
             retries: 7,
             rate: None,
-            dcqcn: None,
+            congestion: None,
         }
     }
 }
 
 impl RoceConfig {
-    /// The same with DCQCN.
+    /// The same with a congestion control.
     #[must_use]
-    pub fn with(&self, dcqcn: &DcqcnConfig) -> Self {
-        Self { dcqcn: Some(dcqcn.clone()), ..self.clone() }
+    pub fn with(&self, congestion: Congestion) -> Self {
+        Self { congestion: Some(congestion), ..self.clone() }
     }
 
     /// What decides when packets leave, in words.
     pub fn driven_by(&self) -> &'static str {
-        if self.dcqcn.is_some() { "the sender's rate" } else { "pauses of switches" }
+        if self.congestion.is_some() { "the sender's rate" } else { "pauses of switches" }
     }
 
     /// Application bytes in a full packet. At least 1 in a valid configuration.

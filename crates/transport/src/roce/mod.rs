@@ -8,22 +8,27 @@
 //! Interfaces make packets when their link can send them, not before: a sender hands over a packet when its host's queue is empty, and a host that
 //! is paused has packets in its memory, not in its queue.
 //!
-//! [DCQCN](DcqcnConfig) controls the rate, if it is asked for.
+//! [DCQCN](DcqcnConfig) or [TIMELY](TimelyConfig) controls the rate, if it is asked for.
 //!
 //! Not here: connection set-up, receive credits, RETH and other extended headers, reads and atomics.
 
 mod config;
+mod congestion;
 mod dcqcn;
 mod receiver;
+mod segments;
 mod sender;
+mod timely;
 
 #[cfg(test)]
 mod tests;
 
 pub use config::RoceConfig;
+pub use congestion::Congestion;
 pub use dcqcn::{Constants, DcqcnConfig};
 pub use receiver::Receiver;
 pub use sender::Sender;
+pub use timely::{TimelyConfig, Variant};
 
 use crate::{Arrival, Endpoint, Event, Stats, Time, Transmit};
 
@@ -36,6 +41,8 @@ pub enum Header {
         psn: u64,
         /// Bytes of the whole message.
         message: u64,
+        /// It is to be acknowledged at once (`AckReq` of the BTH).
+        asks: bool,
     },
     /// All packets before this one have arrived.
     Ack(u64),

@@ -1,6 +1,6 @@
 //! The end that wants a message: takes packets in order, and says what it expects.
 
-use super::{Header, RoceConfig, packets};
+use super::{Congestion, Header, RoceConfig, packets};
 use crate::{Arrival, Event, Stats, Time, Transmit};
 
 /// A receiver of one message.
@@ -49,12 +49,12 @@ impl Receiver {
     pub(super) fn receive(&mut self, now: Time, arrival: &Arrival<Header>) {
         self.stats.trimmed_received += u64::from(arrival.trimmed);
         self.stats.marked_received += u64::from(arrival.ce);
-        let Header::Data { psn, message } = arrival.header else { return };
+        let Header::Data { psn, message, asks } = arrival.header else { return };
         if arrival.trimmed || arrival.returned {
             return;
         }
         self.stats.data_received += 1;
-        if let Some(dcqcn) = self.config.dcqcn.as_ref().filter(|_| arrival.ce)
+        if let Some(dcqcn) = self.config.congestion.as_ref().filter(|_| arrival.ce).and_then(Congestion::dcqcn)
             && self.notified.is_none_or(|last| now >= last + dcqcn.cnp_interval())
         {
             (self.notifies, self.notified) = (true, Some(now));
@@ -73,7 +73,7 @@ impl Receiver {
             self.asked = false;
             self.stats.bytes_delivered = message.min(self.expected * self.config.payload());
             let every = u64::from(self.config.ack_every);
-            if self.expected == all || (every > 0 && self.expected.is_multiple_of(every)) {
+            if asks || self.expected == all || (every > 0 && self.expected.is_multiple_of(every)) {
                 self.answer = Some(Header::Ack(self.expected));
             }
             if self.expected == all {

@@ -1,7 +1,8 @@
 //! The end that has a message: sends its packets at a pace, and goes back where the receiver says, or after a timeout.
 
-use super::dcqcn::RateControl;
-use super::{Header, RoceConfig, packets};
+use super::congestion::Control;
+use super::segments::Packet;
+use super::{Congestion, Header, RoceConfig, packets};
 use crate::retries::Retries;
 use crate::units::PS_PER_S;
 use crate::{Arrival, Event, FailureReason, Rate, Stats, Time, Transmit};
@@ -23,7 +24,7 @@ pub struct Sender {
     /// When its first packet was handed over, and its bytes; the rate of the link, once known.
     first: Option<(Time, u64)>,
     line: Option<Rate>,
-    control: Option<Box<RateControl>>,
+    control: Option<Box<Control>>,
     /// When it goes back, if nothing is acknowledged.
     timeout: Option<Time>,
     retries: Retries,
@@ -82,16 +83,15 @@ impl Sender {
     }
 
     /// Its congestion control, once the rate of the link is known.
-    fn control(&mut self) -> Option<&mut RateControl> {
-        let line = self.config.rate.or(self.line);
-        if let (None, Some(dcqcn), Some(line)) = (&self.control, &self.config.dcqcn, line) {
-            self.control = Some(Box::new(RateControl::new(dcqcn, line)));
+    fn control(&mut self, now: Time) -> Option<&mut Control> {
+        if let (None, Some(congestion)) = (&self.control, &self.config.congestion) {
+            self.control = Control::new(congestion, self.config.rate, self.line, now).map(Box::new);
         }
         self.control.as_deref_mut()
     }
 
     fn on_cnp(&mut self, now: Time) {
-        if let Some(control) = self.control() {
+        if let Some(control) = self.control(now) {
             control.on_cnp(now);
         }
     }
@@ -115,6 +115,9 @@ impl Sender {
             self.retries.on_answer();
             self.timeout = (expected < self.fresh).then(|| now + self.config.timeout);
         }
+        if let Some(control) = &mut self.control {
+            if goes_back { control.on_go_back() } else { control.on_ack(now, expected) }
+        }
         self.acknowledged = expected;
         self.next = if goes_back { expected } else { self.next.max(expected) };
         if expected == self.packets() {
@@ -129,6 +132,9 @@ impl Sender {
         self.stats.timeouts += 1;
         self.timeout = None;
         self.next = self.acknowledged;
+        if let Some(control) = &mut self.control {
+            control.on_go_back();
+        }
         if self.retries.on_timeout(self.config.retries) {
             (self.over, self.event) = (true, Some(Event::Failed(FailureReason::TimedOut)));
         }
@@ -139,21 +145,33 @@ impl Sender {
             return None;
         }
         let psn = self.next;
-        let size = self.config.header.0 + self.payload(psn);
+        let (header, repeats) = (self.config.header.0, psn < self.fresh);
+        let size = header + self.payload(psn);
         self.next += 1;
         self.stats.data_sent += 1;
-        self.stats.retransmitted += u64::from(psn < self.fresh);
+        self.stats.retransmitted += u64::from(repeats);
         self.fresh = self.fresh.max(self.next);
         self.first.get_or_insert((now, size));
-        if let Some(control) = self.control() {
-            self.paced = now + control.on_sent(now, size);
-        } else if let Some(rate) = self.config.rate {
-            self.paced = now + rate.transmit_time(size);
-        }
+        let asks = self.pace(now, Packet { psn, size, header, repeats });
         self.timeout.get_or_insert(now + self.config.timeout);
-        let header = Header::Data { psn, message: self.message };
-        let transmit = Transmit::data(header, 0, size as u32, self.config.header.0 as u32);
-        Some(Transmit { ect: self.config.dcqcn.is_some(), ..transmit })
+        let ect = self.config.congestion.as_ref().is_some_and(Congestion::is_marked);
+        let transmit = Transmit::data(Header::Data { psn, message: self.message, asks }, 0, size as u32, header as u32);
+        Some(Transmit { ect, ..transmit })
+    }
+
+    /// A packet leaves: when the next one may. Whether this one asks to be acknowledged.
+    fn pace(&mut self, now: Time, packet: Packet) -> bool {
+        if self.control(now).is_none() {
+            if let Some(rate) = self.config.rate {
+                self.paced = now + rate.transmit_time(packet.size);
+            }
+            return false;
+        }
+        let more = self.has_packet();
+        let Some(control) = &mut self.control else { return false };
+        let next = control.on_sent(now, packet, more);
+        self.paced = next.at;
+        next.asks
     }
 
     pub(super) fn deadline(&self) -> Option<Time> {

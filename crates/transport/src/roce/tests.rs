@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::testing::{Fate, Pair, RECEIVER, SENDER};
-use crate::{Duration, FailureReason, Rate};
+use crate::{Bytes, Duration, FailureReason, Rate};
 use proptest::prelude::*;
 
 const PAYLOAD: u64 = 1024;
@@ -36,7 +36,7 @@ fn with(message: u64, fate: Fate, chosen: &[Header]) -> Ends {
 }
 
 fn data(psn: u64, message: u64) -> Header {
-    Header::Data { psn, message }
+    Header::Data { psn, message, asks: false }
 }
 
 /// The packets that an end has sent, in order.
@@ -132,7 +132,7 @@ fn a_rate_sets_the_pace() {
 
 #[test]
 fn a_marked_packet_halves_the_rate_and_the_timer_raises_it() {
-    let config = RoceConfig::default().with(&DcqcnConfig::default());
+    let config = RoceConfig::default().with(Congestion::Dcqcn(DcqcnConfig::default()));
     let mut p = pair_of(&config, 9 * PAYLOAD, |_, _, transmit| match transmit.header {
         Header::Data { psn: 0, .. } => Fate::Mark,
         _ => Fate::Deliver,
@@ -153,7 +153,8 @@ fn notifications_keep_their_distance() {
         (DcqcnConfig { cnp_interval: Some(Duration::from_us(1)), ..DcqcnConfig::default() }, 9),
     ] {
         let mut p = pair_of(
-            &RoceConfig { rate: Some(Rate::from_gbps(1)), ..RoceConfig::default() }.with(&config),
+            &RoceConfig { rate: Some(Rate::from_gbps(1)), ..RoceConfig::default() }
+                .with(Congestion::Dcqcn(config.clone())),
             9 * PAYLOAD,
             |_, from, _| {
                 if from == SENDER { Fate::Mark } else { Fate::Deliver }
@@ -166,11 +167,33 @@ fn notifications_keep_their_distance() {
     }
 }
 
+#[test]
+fn timely_spaces_segments_and_asks_for_their_acknowledgement() {
+    let step = Rate::from_mbps(100);
+    let timely = TimelyConfig { segment: Bytes(2 * PAYLOAD), additive_increase: step, ..TimelyConfig::default() };
+    let config = RoceConfig { ack_every: 0, rate: Some(Rate::from_mbps(500)), ..RoceConfig::default() };
+    let mut p = pair_of(&config.with(Congestion::Timely(timely)), 9 * PAYLOAD, |_, _, _| Fate::Deliver);
+    assert!(p.run(LONG));
+    // The first packet tells the link's rate. Then two packets make a segment, one after the other, which takes 34.176 us at 500 Mbps; its acknowledgement is there
+    // 37.44 us after it has begun, of which 17.088 are its own: a round trip of 20.352 us, below 50. From 54.528 us on the rate is 600 Mbps, from 88.704 us on 700.
+    let handed: Vec<Time> = p.log.iter().filter(|sent| sent.1 == SENDER).map(|sent| sent.0).collect();
+    let expected = [0, 17_088, 25_632, 51_264, 59_808, 79_744, 88_288, 108_224, 116_768];
+    assert_eq!(handed, expected.map(|ns| Time::ZERO + Duration::from_ns(ns)));
+    assert_eq!(sent(&p, RECEIVER), [3, 5, 7, 9].map(Header::Ack));
+}
+
 proptest! {
     /// Whatever is lost, late, doubled or returned: the message arrives once, in order, and both ends close.
     #[test]
-    fn a_message_arrives_whatever_happens(message in 0..40_000_u64, ack_every in 0..5_u32, fates in prop::collection::vec(0..12_u8, 0..60)) {
-        let config = RoceConfig { ack_every, retries: 1000, timeout: Duration::from_us(300), ..RoceConfig::default() };
+    fn a_message_arrives_whatever_happens(message in 0..40_000_u64, ack_every in 0..5_u32, control in 0..4_u8, fates in prop::collection::vec(0..12_u8, 0..60)) {
+        let timely = |variant, segment| TimelyConfig { variant, segment: Bytes(segment), ..TimelyConfig::default() };
+        let congestion = match control {
+            1 => Some(Congestion::Dcqcn(DcqcnConfig::default())),
+            2 => Some(Congestion::Timely(timely(Variant::Gradient, 4000))),
+            3 => Some(Congestion::Timely(timely(Variant::Patched, 1))),
+            _ => None,
+        };
+        let config = RoceConfig { ack_every, congestion, retries: 1000, timeout: Duration::from_us(300), ..RoceConfig::default() };
         let mut p = pair_of(&config, message, move |n, _, _| match fates.get(n as usize) {
             Some(0..=2) => Fate::Drop,
             Some(3) => Fate::Late(Duration::from_us(70)),

@@ -25,6 +25,8 @@ macro_rules! registry {
             /// SIGCOMM 2013: a flow begins with a whole window, and only timeouts tell of losses, for queues that go by what remains of
             /// a flow.
             Pfabric: pfabric, ecn: false;
+            /// SIGCOMM 2020: the window follows the distance of the round trip from a target, and is a pace below one packet.
+            Swift: swift, ecn: false;
             /// RFC 6356: the linked increases of several connections that carry one transfer. Alone it is NewReno.
             Lia: lia, ecn: false;
             /// `CoNEXT` 2012: opportunistic linked increases, of the same kind.

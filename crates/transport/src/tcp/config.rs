@@ -1,6 +1,7 @@
 //! Parameters of a TCP connection.
 
 use super::algorithm::Algorithm;
+use super::swift::SwiftConfig;
 use crate::PriorityBy;
 use crate::config::{ConfigError, check_time};
 use crate::demotion;
@@ -127,6 +128,9 @@ pub struct TcpConfig {
     /// pFabric: consecutive timeouts after which a flow probes. No key of a scenario: `transport.pfabric` has it.
     #[serde(skip)]
     pub probe_after: u8,
+    /// Swift's own parameters. No key of a scenario: `transport.swift` has them.
+    #[serde(skip)]
+    pub swift: Option<Box<SwiftConfig>>,
     /// DCTCP's estimation gain g: above 0, at most 1. Default 1/16 (RFC 8257 §4.2).
     pub dctcp_gain: f64,
     /// FA-DCTCP: what tells long flows.
@@ -189,6 +193,7 @@ impl Default for TcpConfig {
             ecn: false,
             congestion: Algorithm::NewReno,
             probe_after: 5,
+            swift: None,
             dctcp_gain: 1.0 / 16.0,
             long_flow_by: LongFlowBy::Queued,
             long_flow_size: Bytes(1_000_000),
@@ -302,6 +307,12 @@ impl TcpConfig {
             ));
         }
         Ok(())
+    }
+
+    /// TCP as Swift has it: what its parameters do not say is as here. Selective ACKs tell of losses.
+    #[must_use]
+    pub fn with_swift(&self, swift: &SwiftConfig) -> Self {
+        Self { congestion: Algorithm::Swift, sack: true, swift: Some(Box::new(swift.clone())), ..self.clone() }
     }
 
     /// Payload bytes of a full segment.

@@ -13,6 +13,8 @@ pub struct FlowSpec {
     pub port: u16,
     /// Class of its packets, where switches have queues for several.
     pub class: u8,
+    /// Switches on the shortest path between its ends; 0: unknown.
+    pub hops: u8,
     /// Shortest paths between its ends; 0: unknown.
     pub paths: u32,
 }
@@ -46,6 +48,8 @@ pub(super) struct Flow {
     pub(super) port: u16,
     /// Class of its packets.
     pub(super) class: u8,
+    /// Switches on the shortest path between its ends; 0: unknown.
+    pub(super) hops: u8,
 }
 
 #[cfg(test)]
@@ -61,5 +65,6 @@ impl Flow {
         deadline: None,
         port: 0,
         class: 0,
+        hops: 0,
     };
 }

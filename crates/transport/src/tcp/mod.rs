@@ -27,6 +27,7 @@ mod scoreboard;
 mod segment;
 mod sender;
 mod sent;
+mod swift;
 mod timer;
 
 #[cfg(test)]
@@ -38,3 +39,4 @@ pub use connection::Connection;
 pub use flow::FlowSpec;
 pub use pfabric::PfabricConfig;
 pub use segment::{Flags, Segment};
+pub use swift::SwiftConfig;

@@ -28,6 +28,8 @@ pub struct LongestPath {
     pub round_trip: Duration,
     /// What its slowest links carry.
     pub rate: Rate,
+    /// Links on it.
+    pub links: u32,
 }
 
 impl LongestPath {
@@ -59,7 +61,8 @@ impl LongestPath {
     /// The path with one more link in front.
     fn after(self, rate: Rate, delay: Duration, exchange: Exchange) -> Self {
         let (there, back) = (rate.transmit_time(exchange.packet), rate.transmit_time(exchange.reply));
-        Self { round_trip: self.round_trip + there + back + delay * 2, rate: self.rate.min(rate) }
+        let round_trip = self.round_trip + there + back + delay * 2;
+        Self { round_trip, rate: self.rate.min(rate), links: self.links + 1 }
     }
 }
 
@@ -100,7 +103,7 @@ impl Search<'_> {
         let most = own.fold(0, |sum: u64, link| sum.saturating_add(link.rate.bps()));
         (self.to, self.most) = (to, Rate(most));
         self.reach.fill(None);
-        self.reach[to as usize] = Some(LongestPath { round_trip: Duration::ZERO, rate: self.most });
+        self.reach[to as usize] = Some(LongestPath { round_trip: Duration::ZERO, rate: self.most, links: 0 });
     }
 
     /// The longest path from a host; `None` if there is none.
@@ -133,9 +136,10 @@ impl Search<'_> {
         let together = |a: LongestPath, b: LongestPath| LongestPath {
             round_trip: a.round_trip.max(b.round_trip),
             rate: Rate(a.rate.bps().saturating_add(b.rate.bps())),
+            links: a.links.max(b.links),
         };
         let found = if self.exchange.spread { paths.reduce(together) } else { paths.max_by_key(LongestPath::product) };
-        found.unwrap_or(LongestPath { round_trip: Duration::ZERO, rate: Rate(0) })
+        found.unwrap_or(LongestPath { round_trip: Duration::ZERO, rate: Rate(0), links: 0 })
     }
 }
 
@@ -160,7 +164,7 @@ mod tests {
             (path.round_trip, path.rate),
             (Duration::from_ns(8000 + 480) + Duration(20_480), Rate::from_gbps(100))
         );
-        assert_eq!(path.bdp(), Bytes(106_256));
+        assert_eq!((path.bdp(), path.links), (Bytes(106_256), 4));
         // The papers' fabric: six links of 10 us at 1 Gbps.
         let path = longest(&fabric("topology = 'fat-tree'\nk = 4\nrate = '1Gbps'\ndelay = '10us'"), FULL);
         assert_eq!(path.round_trip, Duration::from_us(120 + 72) + Duration::from_ns(6 * 512));

@@ -11,12 +11,13 @@ pub(super) struct View {
     deadline: Option<Time>,
     port: u16,
     class: u8,
+    hops: u8,
 }
 
 impl View {
     /// Of a flow that is opened now.
     pub(super) fn new(flow: FlowSpec, now: Time) -> Self {
-        Self { deadline: flow.deadline.map(|within| now + within), port: flow.port, class: flow.class }
+        Self { deadline: flow.deadline.map(|within| now + within), port: flow.port, class: flow.class, hops: flow.hops }
     }
 
     /// The flow now. `srtt`: its smoothed round-trip time.
@@ -32,6 +33,7 @@ impl View {
             deadline: self.deadline,
             port: self.port,
             class: self.class,
+            hops: self.hops,
         }
     }
 }

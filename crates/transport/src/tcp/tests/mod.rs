@@ -64,9 +64,9 @@ fn lose(losses: &[(u64, u32)]) -> impl FnMut(u64, usize, &Packet) -> Fate + 'sta
     }
 }
 
-/// All controls that send as fast as their window allows.
+/// All controls that send as fast as their window allows, which is a segment at least.
 fn unpaced() -> impl Iterator<Item = Algorithm> {
-    Algorithm::ALL.iter().copied().filter(|&a| a != Algorithm::Paced)
+    Algorithm::ALL.iter().copied().filter(|&a| !matches!(a, Algorithm::Paced | Algorithm::Swift))
 }
 
 /// Of these, all that take duplicate ACKs for a sign of loss.

@@ -1,0 +1,93 @@
+//! Congestion controls of RoCEv2: which one a connection has, and what it is told.
+
+use super::dcqcn::{self, DcqcnConfig};
+use super::segments::{Packet, Segments};
+use super::timely::{self, TimelyConfig};
+use crate::units::{Rate, Time};
+
+/// Which one, and its parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Congestion {
+    /// By marks.
+    Dcqcn(DcqcnConfig),
+    /// By round trips.
+    Timely(TimelyConfig),
+}
+
+impl Congestion {
+    /// Whether its packets may be marked.
+    pub(super) fn is_marked(&self) -> bool {
+        matches!(self, Self::Dcqcn(_))
+    }
+
+    /// Its DCQCN, if it has that.
+    pub(super) fn dcqcn(&self) -> Option<&DcqcnConfig> {
+        match self {
+            Self::Dcqcn(config) => Some(config),
+            Self::Timely(_) => None,
+        }
+    }
+}
+
+/// That of one sender.
+#[derive(Clone, Debug)]
+pub(super) enum Control {
+    Dcqcn(dcqcn::RateControl),
+    Timely { rate: timely::RateControl, segments: Segments },
+}
+
+/// What follows a packet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Next {
+    /// When the next one may leave.
+    pub(super) at: Time,
+    /// This one asks to be acknowledged.
+    pub(super) asks: bool,
+}
+
+impl Control {
+    /// Begins at the rate that is given, or that of the link; none before what it needs of these is known.
+    pub(super) fn new(config: &Congestion, given: Option<Rate>, link: Option<Rate>, now: Time) -> Option<Self> {
+        Some(match config {
+            Congestion::Dcqcn(config) => Self::Dcqcn(dcqcn::RateControl::new(config, given.or(link)?)),
+            Congestion::Timely(config) => {
+                let link = link?;
+                let rate = timely::RateControl::new(config, given.unwrap_or(link), link, now);
+                Self::Timely { rate, segments: Segments::new(config.segment.0, link) }
+            }
+        })
+    }
+
+    pub(super) fn on_cnp(&mut self, now: Time) {
+        if let Self::Dcqcn(control) = self {
+            control.on_cnp(now);
+        }
+    }
+
+    /// A packet leaves; whether there is `more` to send now.
+    pub(super) fn on_sent(&mut self, now: Time, packet: Packet, more: bool) -> Next {
+        match self {
+            Self::Dcqcn(control) => Next { at: now + control.on_sent(now, packet.size), asks: false },
+            Self::Timely { rate, segments } => {
+                let next = segments.on_sent(now, packet, more, rate.rate());
+                Next { at: next.unwrap_or(now), asks: next.is_some() }
+            }
+        }
+    }
+
+    /// All packets before this one have arrived.
+    pub(super) fn on_ack(&mut self, now: Time, expected: u64) {
+        if let Self::Timely { rate, segments } = self
+            && let Some(rtt) = segments.on_ack(now, expected)
+        {
+            rate.on_round_trip(now, rtt);
+        }
+    }
+
+    /// The sender goes back.
+    pub(super) fn on_go_back(&mut self) {
+        if let Self::Timely { segments, .. } = self {
+            segments.on_go_back();
+        }
+    }
+}
