@@ -69,6 +69,7 @@ impl Fabric {
     }
 
     /// What a switch does in a window with what arrives there, one packet after the other. Its ports run to the end of the window later.
+    #[inline(never)]
     pub(super) fn run_switch_in_order(
         &mut self,
         engine: &mut Engine,

@@ -13,7 +13,7 @@ use crate::engine::wheel::Ties;
 use crate::fabric::graph::{NodeId, PortId};
 use crate::fabric::port::Port;
 use crate::fabric::queue::Enqueued;
-use crate::fabric::routing::Hop;
+use crate::fabric::routing::{Hop, ecmp};
 use crate::network::engine::{Engine, Moment, Trace};
 use crate::network::ledger::Ledger;
 
@@ -214,8 +214,25 @@ impl Fabric {
         if self.lossless.is_some() {
             return self.run_lossless_window(engine, ledger, senders, bench, until);
         }
+        if self.is_balanced() {
+            self.run_switches::<true>(engine, ledger, senders, bench, until);
+        } else {
+            self.run_switches::<false>(engine, ledger, senders, bench, until);
+        }
+        self.remove_ended();
+    }
+
+    /// What [`run_window`](Self::run_window) does, with the packets of a switch in order or not.
+    #[inline]
+    fn run_switches<const IN_ORDER: bool>(
+        &mut self,
+        engine: &mut Engine,
+        ledger: &mut Ledger,
+        senders: &mut impl Senders,
+        bench: &mut Bench,
+        until: Moment,
+    ) {
         let part = until.time < engine.pending.boxes.end();
-        let balanced = self.is_balanced();
         let mut nodes = std::mem::take(&mut bench.nodes);
         engine.pending.boxes.take_nodes(&mut nodes);
         for &node in &nodes {
@@ -228,7 +245,7 @@ impl Fabric {
                     now || !engine.pending.boxes.put(node, arrival)
                 });
             }
-            if balanced {
+            if IN_ORDER {
                 self.run_switch_in_order(engine, ledger, senders, node, bench);
             } else {
                 self.run_switch(engine, ledger, senders, node, bench, until.time);
@@ -248,7 +265,6 @@ impl Fabric {
         }
         ports.clear();
         bench.ports = ports;
-        self.remove_ended();
     }
 
     /// What a switch does before a time with what arrives there.
@@ -284,17 +300,25 @@ impl Fabric {
     /// Decides by which ports of a switch its packets leave.
     #[inline]
     fn route(&mut self, engine: &mut Engine, ledger: &mut Ledger, node: NodeId, bench: &mut Bench) {
-        let Self { ports, routes, schemes, .. } = self;
-        let mut router = Router { engine, ledger, ports, bench };
-        if schemes.is_plain() {
-            let row = routes.row(node);
+        if self.schemes.is_plain() {
+            let row = self.routes.row(node);
+            let mut router = Router { engine, ledger, ports: &self.ports, bench };
             router.route(|hot| row.choose(hot.destination, &mut hot.path));
         } else {
-            router.route(|hot| schemes.egress(&Hop { routes, node, destination: hot.destination }, &mut hot.path));
+            self.route_by_scheme(engine, ledger, node, bench);
         }
         while let Some(arrival) = bench.to_copy.pop() {
             self.route_copies(engine, ledger, node, bench, arrival);
         }
+    }
+
+    /// The same for unicast packets, where the path fraction alone does not decide.
+    #[inline(never)]
+    fn route_by_scheme(&self, engine: &mut Engine, ledger: &mut Ledger, node: NodeId, bench: &mut Bench) {
+        let Self { ports, routes, schemes, .. } = self;
+        let hop = |destination| Hop { routes, node, destination };
+        let mut router = Router { engine, ledger, ports, bench };
+        router.route(|hot| schemes.decide(&hop(hot.destination), &mut hot.path, ecmp));
     }
 
     /// Copies a multicast packet to each branch of its group's tree.
