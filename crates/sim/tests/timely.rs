@@ -91,7 +91,7 @@ fn a_gradient_that_is_hardly_smoothed_wastes_the_link() {
     assert!((0.7..0.9).contains(&used), "{used}");
 }
 
-/// Theorem 5: in the fixed point the round trip is T_low (1 + N delta / (beta C)), and rates are equal.
+/// Theorem 5: in the fixed point the round trip is `T_low` (1 + N delta / (beta C)), and rates are equal.
 #[test]
 fn patched_the_round_trip_is_that_of_the_fluid_model() {
     for (flows, segment) in [(2, 16_000), (8, 16_000), (8, 1), (32, 1)] {
