@@ -141,7 +141,7 @@ impl Port {
 
     fn update_flags(&mut self) {
         self.tx.plain = !self.tx.rare.down && self.tx.rare.tap.is_none();
-        self.tx.particular = self.tx.is_jittery() || self.tx.rare.tap.is_some();
+        self.tx.particular = self.tx.is_jittery() || self.tx.rare.tap.is_some() || self.lossless().is_some();
     }
 
     /// Node at the far end.
@@ -192,25 +192,27 @@ impl Port {
     /// When all packets that it has will have left, if none came meanwhile; with jitter, at the latest.
     #[inline]
     pub fn idle_at(&mut self, entity: Entity, hots: &mut [Hot], pending: &mut Pending, now: u64) -> u64 {
-        let jittery = self.tx.particular && self.tx.is_jittery();
-        if jittery || self.tx.ps_per_byte == 0 || self.lossless().is_some() {
-            // Catch up first, so that jitter, rounding and what is paused don't depend on who looks.
-            self.catch_up(entity, hots, pending, now);
+        if self.tx.particular || self.tx.ps_per_byte == 0 {
+            return self.idle_at_otherwise(entity, hots, pending, now);
         }
         if self.tx.waiting == 0 {
             return self.tx.busy_until;
         }
-        let bytes = self.tx.queued;
-        let mut time = match self.tx.ps_per_byte {
-            0 => self.tx.rate.transmit_time(bytes).ps(),
-            each => bytes.saturating_mul(u64::from(each)),
-        };
-        if jittery {
-            time = time.saturating_add(self.tx.rare.pause.ps().saturating_mul(u64::from(self.tx.waiting)));
+        self.tx.busy_until.saturating_add(self.tx.queued.saturating_mul(u64::from(self.tx.ps_per_byte)))
+    }
+
+    /// The same of a link with rests of picoseconds, with jitter, or with pauses. Catches up first, so that these don't depend on who looks.
+    #[cold]
+    fn idle_at_otherwise(&mut self, entity: Entity, hots: &mut [Hot], pending: &mut Pending, now: u64) -> u64 {
+        self.catch_up(entity, hots, pending, now);
+        if self.tx.waiting == 0 {
+            return self.tx.busy_until;
         }
+        let time = self.tx.rate.transmit_time(self.tx.queued).ps();
+        let pauses = self.tx.rare.pause.ps().saturating_mul(u64::from(self.tx.waiting));
         // What is paused leaves later than anybody knows, but not before now.
         let from = if self.tx.next_start == NEVER { self.tx.busy_until.max(now) } else { self.tx.busy_until };
-        from.saturating_add(time)
+        from.saturating_add(time).saturating_add(pauses)
     }
 
     /// Bytes that it has yet to send: those that wait, and what is left of the packet that it is sending.

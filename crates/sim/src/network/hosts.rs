@@ -177,10 +177,10 @@ impl Hosts {
         port: PortId,
         id: PacketId,
     ) {
-        if fabric.heeds_pause(engine, port, id) {
-            return;
-        }
         let hot = *engine.packets.hot(id);
+        if hot.has(flag::PAUSE) {
+            return fabric.heed_at_host(engine, port, id);
+        }
         let header = *engine.packets.header(id);
         if self.interfaces.several
             && let Some(hosted) = &mut self.endpoints[hot.endpoint as usize]

@@ -38,7 +38,7 @@ pub(super) struct Transmitter {
     pub(super) inspects_passing: bool,
     /// Where what it sends is until it arrives.
     pub(super) keeps: Keeps,
-    /// Whether transmissions start with a pause, or somebody captures them.
+    /// Whether transmissions start with a pause, somebody captures them, or the far end may pause packets.
     pub(super) particular: bool,
     /// See [`PortCounters::waited`](super::PortCounters::waited).
     pub(super) waited: u128,

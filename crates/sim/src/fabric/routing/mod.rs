@@ -159,10 +159,15 @@ pub fn ecmp(hop: &Hop<'_>, fraction: &mut u32) -> Option<PortId> {
     (!ports.is_empty()).then(|| select(ports, fraction))
 }
 
+/// Scenarios that say nothing of a scheme keep the hashes of their runs.
+fn is_default<T: Default + PartialEq>(settings: &T) -> bool {
+    *settings == T::default()
+}
+
 macro_rules! schemes {
     (@settings $config:ident $type:ty) => { <$type>::default() };
     (@settings $config:ident $type:ty, $settings:ident) => { $config.$settings.clone() };
-    ($($(#[doc = $doc:literal])+ $name:ident($type:ty) $({ $(#[doc = $about:literal])+ $settings:ident })?,)+) => {
+    ($($(#[doc = $doc:literal])+ $name:ident($type:ty) $({ $(#[$about:meta])+ $settings:ident })?,)+) => {
         /// Which routing scheme.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "kebab-case")]
@@ -183,7 +188,7 @@ macro_rules! schemes {
             /// modes (SCDP §III). 1 is a static tree.
             #[schemars(range(min = 1))]
             pub multicast_trees: u32,
-            $($($(#[doc = $about])+ pub $settings: $type,)?)+
+            $($($(#[$about])+ pub $settings: $type,)?)+
         }
 
         impl Default for RoutingConfig {
@@ -310,16 +315,19 @@ schemes! {
     /// At each switch a new flowlet takes a random port (`LetFlow`).
     Letflow(letflow::Letflow) {
         /// With `mode = "letflow"`.
+        #[serde(skip_serializing_if = "is_default")]
         letflow
     },
     /// In leaf-spine fabrics, a new flowlet takes the least congested path (CONGA).
     Conga(conga::Conga) {
         /// With `mode = "conga"`.
+        #[serde(skip_serializing_if = "is_default")]
         conga
     },
     /// At each switch each packet takes the port with the shortest queue of some that are drawn and some that are remembered (DRILL).
     Drill(drill::Drill) {
         /// With `mode = "drill"`.
+        #[serde(skip_serializing_if = "is_default")]
         drill
     },
     /// By way of a random intermediate switch (Valiant load balancing).

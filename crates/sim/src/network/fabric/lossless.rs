@@ -141,17 +141,13 @@ impl Fabric {
         None
     }
 
-    /// Whether a packet that has reached a host is a pause frame: then it has been heeded.
-    #[inline]
-    pub(in crate::network) fn heeds_pause(&mut self, engine: &mut Engine, link: PortId, id: PacketId) -> bool {
-        if self.lossless.is_none() || !engine.packets.hot(id).has(flag::PAUSE) {
-            return false;
-        }
+    /// A pause frame has reached a host.
+    #[cold]
+    pub(in crate::network) fn heed_at_host(&mut self, engine: &mut Engine, link: PortId, id: PacketId) {
         self.heed(engine, link, id, engine.now);
         if engine.pending.boxes.in_use() {
             self.ports[(link ^ 1) as usize].list(link ^ 1, &mut engine.pending);
         }
-        true
     }
 
     /// A pause frame has come by a link: the other direction of it is paused, or goes on.
