@@ -62,14 +62,14 @@ def test_it_draws_in_silence(watched: Watched) -> None:
     assert watched.said == []
     assert watched.asked == [watched.address]
     charts = page.locator(".chart > .chart-wrapper svg, .chart > svg")
-    assert charts.count() == 14
+    assert charts.count() == 15
     for place in range(charts.count()):
         box = charts.nth(place).bounding_box()
         assert box
         assert box["width"] > 200
         assert box["height"] > 200
     # The lines of each series are there, and their text has the page's colour.
-    assert page.locator(".chart .mark-line path").count() == 12 * 4
+    assert page.locator(".chart .mark-line path").count() == 13 * 4
     colour = page.locator(".chart svg text").first.evaluate("text => getComputedStyle(text).fill")
     assert colour == page.evaluate("getComputedStyle(document.body).color")
 
@@ -93,7 +93,8 @@ def test_text_stands_out_from_the_page(watched: Watched) -> None:
 def test_the_page_does_not_scroll_sideways(watched: Watched) -> None:
     for width in (1280, 700, 390):
         watched.page.set_viewport_size({"width": width, "height": 900})
-        assert watched.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        # Charts follow the width a moment later.
+        watched.page.wait_for_function("document.documentElement.scrollWidth <= innerWidth", timeout=10_000)
 
 
 def test_the_fabric_answers(watched: Watched) -> None:
@@ -123,7 +124,7 @@ def test_the_legend_hides_a_series_everywhere(watched: Watched) -> None:
     before = page.locator(".chart .mark-line path").count()
     button = page.locator(".legend button", has_text="DCTCP").first
     button.click()
-    page.wait_for_function(f"document.querySelectorAll('.chart .mark-line path').length === {before - 12}")
+    page.wait_for_function(f"document.querySelectorAll('.chart .mark-line path').length === {before - 13}")
     assert page.locator(".legend button[aria-pressed=false]").count() == page.locator(".legend").count()
     button.click()
     page.wait_for_function(f"document.querySelectorAll('.chart .mark-line path').length === {before}")
