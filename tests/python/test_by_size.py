@@ -100,6 +100,13 @@ def test_too_few_flows_give_no_rows_and_an_error_that_tells_what_there_is(result
         results.plot.slowdown_by_size(90)
 
 
+def test_sweep_points_are_not_mixed_unasked(swept: Results) -> None:
+    with pytest.raises(StatisticsError, match="mixes flows of different load"):
+        slowdown_by_size(swept, by=["transport"])
+    both = slowdown_by_size(swept, quantile=0.5)
+    assert set(both.columns) >= {"load", "transport", "slowdown"}
+
+
 @pytest.mark.usefixtures("checked_charts")
 def test_the_chart_has_a_point_for_each_group_of_each_transport(many: Results) -> None:
     spec = many.plot.slowdown_by_size(99).to_dict()

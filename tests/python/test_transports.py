@@ -39,6 +39,9 @@ def test_one_is_told_whole(forks: Forks, tmp_path: Path) -> None:
     assert done.stdout.startswith("ndp: Receiver-driven over trimming switches.\n  driven by  the receiver's pulls\n")
     assert "queue = trim: " in done.stdout
     assert "docs/fidelity/ndp.md" in done.stdout
+    roce = forks.run(tmp_path, "transports", "timely").stdout
+    assert "[switch.pfc]" in roce
+    assert "[switch.pfc]" not in done.stdout
     (one,) = json.loads(forks.run(tmp_path, "transports", "scdp", "--json").stdout)
     assert one["groups"]
     assert one["queue"] == "mlfq-trim"

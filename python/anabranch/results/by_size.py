@@ -113,22 +113,18 @@ def groups_for(flows: pl.DataFrame, by: Sequence[str], quantile: float) -> SizeG
 
 
 def slowdown_by_size(
-    results: Tables, *, by: Sequence[str], quantile: float = 0.99, flows: pl.DataFrame | None = None
+    results: Tables, *, by: Sequence[str] | None = None, quantile: float = 0.99, pool: bool = False
 ) -> pl.DataFrame:
     """A quantile of the slowdown in groups of flows by size, with intervals over seeds.
 
-    Flows that did not finish have no slowdown and are left out, as in `anabranch.stats.fct_table`.
+    Flows that did not finish have no slowdown and are left out, as are background flows.
 
     Parameters
     ----------
-    results
-        An experiment.
-    by
-        Columns that name what is compared: sweep keys, ``transport``, ``workload``.
+    results, by, pool
+        As of `anabranch.stats.fct_table`.
     quantile
         Between 0 and 1.
-    flows
-        Some of the rows of ``results.flows``. Default: all with an end, in the measured window.
 
     Returns
     -------
@@ -136,16 +132,24 @@ def slowdown_by_size(
         One row per group of `by` and group of sizes, by size: ``up_to_bytes``, ``share`` (of all flows: the middle of
         the group), ``slowdown`` and its ``slowdown_ci``, ``seeds`` and ``samples``. No row where flows are too few
         (`groups_for`).
+
+    Raises
+    ------
+    StatisticsError
+        If the groups would mix different populations and `pool` is false.
     """
-    rows = results.flows.filter(stats.FINITE) if flows is None else flows
-    groups = groups_for(rows, by, quantile)
+    keys = stats.grouping(results, by, pool=pool)
+    return of_flows(results.flows.filter(stats.FINITE), results, by=keys, quantile=quantile)
+
+
+def of_flows(flows: pl.DataFrame, results: Tables, *, by: Sequence[str], quantile: float) -> pl.DataFrame:
+    """The table of `slowdown_by_size` for some of the flows."""
     columns = [*by, "up_to_bytes", "share"]
+    groups = groups_for(flows, by, quantile)
     if groups is None:
-        kept = [pl.col(key) for key in by]
-        empty = ("up_to_bytes", "share", "slowdown", "slowdown_ci", "seeds", "samples")
-        return rows.head(0).select(*kept, *(pl.lit(0.0).alias(name) for name in empty))
+        flows, groups = flows.head(0), SizeGroups(np.array([1]), np.array([1.0]))
     places = pl.DataFrame({"group": range(len(groups)), "up_to_bytes": groups.upper, "share": groups.middle})
-    own = stats.with_samples(rows.lazy().filter(pl.col("slowdown").is_not_null()), results)
+    own = stats.with_samples(flows.lazy().filter(pl.col("slowdown").is_not_null()), results)
     each = (
         own.with_columns(groups.of().cast(pl.Int64).alias("group"))
         .join(places.lazy(), on="group", how="left")

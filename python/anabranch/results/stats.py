@@ -158,7 +158,7 @@ def varying(results: Tables) -> tuple[str, ...]:
     return (*keys, "workload") if workloads.item() > 1 else keys
 
 
-def _grouping(results: Tables, by: Sequence[str] | None, *, pool: bool) -> list[str]:
+def grouping(results: Tables, by: Sequence[str] | None, *, pool: bool) -> list[str]:
     """Check the grouping columns against what the experiment varies."""
     if by is None:
         workload = ["workload"] if "workload" in varying(results) else []
@@ -312,7 +312,7 @@ def fct_by_seed(
         come from), ``flows``, ``unfinished``, ``incomplete_runs``, the metrics, and the deadlines if any flow has one.
         What cannot be computed is null, never NaN.
     """
-    keys = _grouping(results, by, pool=pool)
+    keys = grouping(results, by, pool=pool)
     flows = with_samples(results.scan("flows").filter(FINITE), results)
     values = {
         "flows": pl.len(),
@@ -419,7 +419,7 @@ def background_table(
 
 def background_by_seed(results: Tables, *, by: Sequence[str] | None = None) -> pl.DataFrame:
     """Goodput of the background flows of each seed: what `background_table` averages."""
-    keys = _grouping(results, by if by is not None else results.keys, pool=True)
+    keys = grouping(results, by if by is not None else results.keys, pool=True)
     metrics = [value.cast(pl.Float64).fill_nan(None).alias(name) for name, value in BACKGROUND_METRICS.items()]
     flows = with_samples(results.scan("flows").filter(pl.col("background")), results)
     grouped = flows.group_by([*keys, "seed"], maintain_order=True)
@@ -445,7 +445,7 @@ def layer_table(results: Tables, *, by: Sequence[str] | None = None) -> pl.DataF
         time and links), ``queue_max_packets``, and ``dropped``, ``trimmed``, ``marked``, ``pause_frames``,
         ``headroom_drops`` (packets per run) and ``paused_ns`` (over links).
     """
-    keys = _grouping(results, by if by is not None else results.keys, pool=True)
+    keys = grouping(results, by if by is not None else results.keys, pool=True)
     per_run = (
         results.scan("links")
         .group_by([*keys, "run", "src_level", "dst_level"], maintain_order=True)
@@ -511,7 +511,7 @@ def load_table(results: Tables, *, by: Sequence[str] | None = None) -> pl.DataFr
         out, over what all links of hosts carry in that time; and ``carried``, the share of it during which these
         links were sending, headers included.
     """
-    keys = _grouping(results, by if by is not None else results.keys, pool=True)
+    keys = grouping(results, by if by is not None else results.keys, pool=True)
     windows = _windows(results)
     lengths = pl.LazyFrame(
         {"run": list(windows), "window_s": [(end - begin) / 1e9 for begin, end in windows.values()]},

@@ -23,6 +23,8 @@ class Transport:
         What decides when packets leave: the sender's window, the receiver's pulls.
     groups
         Whether it has one-to-many and many-to-one sessions of its own; others fall back to unicast.
+    lossless
+        Whether it is made for switches that pause who sends to them (``switch.pfc``), so that none loses a packet.
     queue, queue_summary
         What switches do for it if ``switch.queue`` is ``auto``.
     routing, routing_summary
@@ -35,6 +37,7 @@ class Transport:
     summary: str
     driven_by: str
     groups: bool
+    lossless: bool
     queue: str
     queue_summary: str
     routing: str
@@ -55,19 +58,20 @@ def transports() -> tuple[Transport, ...]:
     >>> [one.driven_by for one in transports() if one.name == "ndp"]
     ["the receiver's pulls"]
     """
-    return tuple(_transport(card) for card in json.loads(core.call("transports")))
+    return tuple(_transport(one) for one in json.loads(core.call("transports")))
 
 
-def _transport(card: dict[str, Any]) -> Transport:
-    named = {key: card[key] for key in ("transport", "queue", "routing")}
+def _transport(one: dict[str, Any]) -> Transport:
+    named = {key: one[key] for key in ("transport", "queue", "routing")}
     return Transport(
         name=named["transport"]["name"],
         summary=named["transport"]["summary"],
-        driven_by=card["driven_by"],
-        groups=card["groups"],
+        driven_by=one["driven_by"],
+        groups=one["groups"],
+        lossless=one["lossless"],
         queue=named["queue"]["name"],
         queue_summary=named["queue"]["summary"],
         routing=named["routing"]["name"],
         routing_summary=named["routing"]["summary"],
-        page=f"docs/fidelity/{card['page']}",
+        page=f"docs/fidelity/{one['page']}",
     )

@@ -131,6 +131,11 @@ macro_rules! protocols {
                 match &self.protocol { $(Protocol::$name(c) => (capabilities::$name().returned_headers)(c),)+ }
             }
 
+            /// Whether a sender goes back to the first packet that is lost, so that it is made for fabrics that lose none.
+            pub fn goes_back(&self) -> bool {
+                matches!(self.protocol, Protocol::Roce(_))
+            }
+
             /// What decides when packets leave, in words.
             pub fn driven_by(&self) -> &'static str {
                 match &self.protocol { $(Protocol::$name(c) => (capabilities::$name().driven_by)(c),)+ }

@@ -172,6 +172,16 @@ impl Scenario {
         self.uses(TransportName::Homa)
     }
 
+    /// Whether TCP, if it carries anything, finds losses by time.
+    pub(crate) fn has_rack(&self) -> bool {
+        self.transport.tcp.rack
+    }
+
+    /// Whether switches lose nothing.
+    pub(crate) fn is_lossless(&self) -> bool {
+        self.switch.pfc.is_some()
+    }
+
     /// Whether FA-DCTCP carries anything.
     pub(crate) fn has_fa_dctcp(&self) -> bool {
         self.uses(TransportName::FaDctcp)

@@ -4,7 +4,7 @@ use super::remarks::Remark;
 use super::{BufferSize, QueueKind, RoutingMode, Scenario, TransportName};
 use crate::fabric::graph::Graph;
 use crate::fabric::pfc::Pfc;
-use crate::host::protocol::{Protocol, Transport};
+use crate::host::protocol::Transport;
 use crate::workload::Fault;
 
 impl Scenario {
@@ -57,7 +57,7 @@ impl Scenario {
 
     /// What a run with RoCE should know, which is made for fabrics that lose nothing and keep the order of packets.
     pub(super) fn misfits_of_roce(&self, name: TransportName, transport: &Transport) -> Vec<Remark> {
-        if !matches!(transport.protocol, Protocol::Roce(_)) {
+        if !transport.goes_back() {
             return Vec::new();
         }
         let (roce, mode) = (&transport.name, self.routing.resolve(name));

@@ -16,7 +16,6 @@ use std::collections::BTreeMap;
 
 mod build;
 mod captures;
-mod cards;
 mod check;
 mod clock;
 mod cost;
@@ -44,6 +43,7 @@ mod scdp;
 mod suggest;
 mod switch;
 mod transport;
+mod transport_info;
 mod tree;
 mod validate;
 mod weighted_paths;
@@ -53,7 +53,6 @@ mod workload;
 
 pub use crate::fabric::buffer::BufferSize;
 pub use crate::fabric::routing::{RoutingConfig, RoutingMode};
-pub use cards::{Card, Named, transports};
 pub use cost::Estimate;
 pub use error::{ScenarioError, ScenarioErrors};
 pub use expand::{Plan, RunPlan, list, load, parse};
@@ -70,6 +69,7 @@ pub use remarks::Remark;
 pub use scdp::{Preset, ScdpKeys};
 pub use switch::SwitchConfig;
 pub use transport::{TransportConfig, TransportName};
+pub use transport_info::{Named, TransportInfo, transports};
 pub use window_rule::WindowRule;
 pub use workload::WorkloadConfig;
 

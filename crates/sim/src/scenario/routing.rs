@@ -72,8 +72,9 @@ impl Conga {
     /// What is wrong.
     fn check(&self) -> Vec<Fault> {
         let mut faults: Vec<Fault> = self.flowlets.check().map(|fault| fault.under("flowlets")).into_iter().collect();
-        if self.dre_period == Duration::ZERO {
-            faults.push(Fault::new("dre_period", "must be above 0"));
+        // A period is a step of the estimate: the shorter, the longer a run takes.
+        if self.dre_period < Duration::from_us(1) || self.dre_period > Duration::from_secs(1) {
+            faults.push(Fault::new("dre_period", format!("must be from 1us to 1s, not {}", self.dre_period)));
         }
         if !(self.dre_gain > 0.0 && self.dre_gain < 1.0) {
             faults.push(Fault::new("dre_gain", format!("must be above 0 and below 1, not {}", self.dre_gain)));
@@ -157,7 +158,11 @@ mod tests {
                 "mode = \"conga\", conga = { dre_gain = 1.0 }",
                 "routing.conga.dre_gain: must be above 0 and below 1, not 1",
             ),
-            (leaves, "mode = \"conga\", conga = { dre_period = \"0s\" }", "routing.conga.dre_period: must be above 0"),
+            (
+                leaves,
+                "mode = \"conga\", conga = { dre_period = \"0s\" }",
+                "routing.conga.dre_period: must be from 1us to 1s, not 0s",
+            ),
             (
                 leaves,
                 "mode = \"conga\", conga = { metric_bits = 4 }",

@@ -8,7 +8,7 @@ import altair as alt
 
 from anabranch.base import units
 from anabranch.results import stats
-from anabranch.results.by_size import groups_for, slowdown_by_size
+from anabranch.results.by_size import groups_for, of_flows
 from anabranch.results.comparison import within
 from anabranch.showing.axes import as_low, inline, log_axis
 from anabranch.showing.report.charts import Chart
@@ -29,18 +29,20 @@ TICKS = 10
 def by_size(charts: Charts, point: Mapping[str, Any]) -> list[Chart]:
     """The slowdown against the size, a curve for each of what is compared; nothing where flows or sizes are few."""
     rows = charts.flows.filter(stats.FINITE & within(point, columns=charts.flows.columns))
+    lost = rows["slowdown"].null_count()
     made = []
     for quantile, heading in QUANTILES.items():
         groups = groups_for(rows, [charts.comparison.series], quantile)
         if groups is not None:
             caption = f"{len(groups)} groups of flows by size, as many in each; bands: 95 % interval over seeds"
+            caption += f"; {lost} flows that did not finish are missing" if lost else ""
             made.append(Chart(heading, caption, _chart(charts, rows, groups, quantile)))
     return made
 
 
 def _chart(charts: Charts, rows: Any, groups: SizeGroups, quantile: float) -> dict[str, Any]:  # noqa: ANN401 - a frame
     series = charts.comparison.series
-    table = slowdown_by_size(charts.results, by=[series], quantile=quantile, flows=rows)
+    table = of_flows(rows, charts.results, by=[series], quantile=quantile)
     data = [
         {
             "x": round(row["share"], 4),

@@ -31,7 +31,7 @@ mod tests;
 pub struct Conga {
     /// How leaves tell flowlets apart.
     pub flowlets: Flowlets,
-    /// The time after which the estimate of a link's load is reduced, `T_dre`, above 0. Default 30 us, as in the ns-3 code of CONGA by Zhang et al.:
+    /// The time after which the estimate of a link's load is reduced, `T_dre`, from 1 us to 1 s. Default 30 us, as in the ns-3 code of CONGA by Zhang et al.:
     /// with `dre_gain` a time constant of 150 us.
     pub dre_period: Duration,
     /// The share by which it is reduced, alpha, above 0 and below 1. Default 0.2, as there.

@@ -83,7 +83,7 @@ impl Control for Swift {
     }
 
     fn pacing_rate(&self, _: &Window, _: &Flow) -> Option<Rate> {
-        (self.cwnd < 1.0 && self.rtt > 0.0).then(|| Rate((self.packet * self.cwnd / self.rtt) as u64))
+        (self.cwnd < 1.0 && self.rtt > 0.0).then(|| Rate(((self.packet * self.cwnd / self.rtt) as u64).max(1)))
     }
 }
 
@@ -175,5 +175,8 @@ mod tests {
         // 1500 B each 1.5 ms.
         let rate = control.pacing_rate(&window, &Flow::NEW).expect("a pace");
         assert!((7_999_999..=8_000_000).contains(&rate.bps()), "{rate:?}");
+        // However small the window: a packet leaves some day.
+        (control.cwnd, control.rtt) = (1e-300, 10.0);
+        assert_eq!(control.pacing_rate(&window, &Flow::NEW), Some(Rate(1)));
     }
 }

@@ -15,13 +15,15 @@ pub struct Named {
 
 /// A transport.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Card {
+pub struct TransportInfo {
     /// `transport.name`: what it is, with its paper.
     pub transport: Named,
     /// What decides when packets leave.
     pub driven_by: &'static str,
     /// Whether it has one-to-many and many-to-one sessions of its own.
     pub groups: bool,
+    /// Whether it is made for switches that pause who sends to them, so that none loses a packet: `[switch.pfc]`.
+    pub lossless: bool,
     /// What switches do for it: `switch.queue = "auto"`.
     pub queue: Named,
     /// How its packets choose among paths: `routing.mode = "auto"`.
@@ -31,19 +33,20 @@ pub struct Card {
 }
 
 /// All transports, in the order of the registry.
-pub fn transports() -> Vec<Card> {
-    let card = |&name: &TransportName| {
+pub fn transports() -> Vec<TransportInfo> {
+    let info = |&name: &TransportName| {
         let transport = TransportConfig::by_default(name).transport(name);
-        Card {
+        TransportInfo {
             transport: named(&name),
             driven_by: transport.driven_by(),
             groups: transport.has_group_sessions(),
+            lossless: transport.goes_back(),
             queue: named(&name.queue()),
             routing: named(&name.routing()),
             page: format!("{}.md", name.page()),
         }
     };
-    TransportName::ALL.iter().map(card).collect()
+    TransportName::ALL.iter().map(info).collect()
 }
 
 /// A variant with its documentation, both as in the schema of scenarios.
@@ -62,13 +65,13 @@ mod tests {
 
     #[test]
     fn all_that_is_told_of_a_transport_is_known() {
-        let cards = transports();
-        assert_eq!(cards.len(), TransportName::ALL.len());
-        for card in &cards {
-            for Named { name, summary } in [&card.transport, &card.queue, &card.routing] {
-                assert!(!name.is_empty() && summary.len() > 10, "{card:?}");
+        let every = transports();
+        assert_eq!(every.len(), TransportName::ALL.len());
+        for one in &every {
+            for Named { name, summary } in [&one.transport, &one.queue, &one.routing] {
+                assert!(!name.is_empty() && summary.len() > 10, "{one:?}");
             }
-            let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/fidelity/").to_owned() + &card.page;
+            let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/fidelity/").to_owned() + &one.page;
             assert!(std::path::Path::new(&page).is_file(), "no {page}");
         }
     }
@@ -83,7 +86,7 @@ mod tests {
         );
         let dcqcn = card("dcqcn");
         assert_eq!((dcqcn.driven_by, dcqcn.routing.name.as_str()), ("the sender's rate", "per-flow"));
-        assert_eq!(dcqcn.page, "roce.md");
+        assert_eq!((dcqcn.page.as_str(), dcqcn.lossless, homa.lossless), ("roce.md", true, false));
         assert_eq!((card("roce").driven_by, card("scdp").groups), ("pauses of switches", true));
     }
 }
