@@ -136,8 +136,10 @@ homa.linger = "100s"
 
     pub(crate) fn network_with(&self, transport: &str, overrides: &[&str]) -> Network {
         let name = format!("transport.name={transport}");
-        // Senders that go back keep step, and lose the same packets again and again: in random worlds they may fail (`properties`).
-        let needs: &[_] = if GO_BACK.contains(&transport) { &["switch.buffer=unlimited"] } else { &[] };
+        // Senders that go back keep step, and lose the same packets again and again, or fill long queues with repetitions: in random worlds they may
+        // fail (`properties`).
+        let room = ["switch.buffer=unlimited", "transport.roce.timeout=40s"];
+        let needs = if GO_BACK.contains(&transport) { room.as_slice() } else { &[] };
         let plan = self.plan(&[&[name.as_str()], needs, overrides].concat());
         plan.network(&plan.runs[0]).unwrap_or_else(|e| panic!("{e}\n{}", self.toml()))
     }
