@@ -42,6 +42,8 @@ def test_one_is_told_whole(forks: Forks, tmp_path: Path) -> None:
     roce = forks.run(tmp_path, "transports", "timely").stdout
     assert "[switch.pfc]" in roce
     assert "[switch.pfc]" not in done.stdout
+    assert "(INT)" not in roce
+    assert "(INT)" in forks.run(tmp_path, "transports", "hpcc").stdout
     (one,) = json.loads(forks.run(tmp_path, "transports", "scdp", "--json").stdout)
     assert one["groups"]
     assert one["queue"] == "mlfq-trim"

@@ -20,6 +20,7 @@ mod endings;
 mod fallbacks;
 mod homa;
 mod hosts_preset;
+mod hpcc;
 mod hull;
 mod ideal;
 mod invariants;

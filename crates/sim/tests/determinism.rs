@@ -23,7 +23,7 @@ use anabranch_sim::workload::supply::{Series, Spread};
 use anabranch_sim::workload::{Mode, Session, Supply};
 use anabranch_transport::homa::HomaConfig;
 use anabranch_transport::multipath::{FrontBackConfig, MptcpConfig, SubflowControl, Subflows};
-use anabranch_transport::roce::{Congestion, RoceConfig, TimelyConfig};
+use anabranch_transport::roce::{Congestion, HpccConfig, RoceConfig, TimelyConfig};
 use anabranch_transport::scdp::{Repair, ScdpConfig, Straggler, StragglerPolicy};
 use anabranch_transport::tcp::{Algorithm, TcpConfig};
 use anabranch_transport::udp::UdpConfig;
@@ -168,7 +168,9 @@ fn runs() -> Vec<(&'static str, Setup)> {
     let pfc = Pfc { priorities: 1, threshold: Threshold::Fixed { xoff: 9000, xon: 6000 }, headroom: None };
     let to_one = || (1..16).map(|h| Session { start: at(u64::from(h)), ..unicast(h, 0, 60_000) }).collect();
     let lossless = |config| setup(fat_tree(), drop_tail(u32::MAX), Protocol::Roce(config), PerFlow, to_one());
-    let timely = RoceConfig::default().with(Congestion::Timely(TimelyConfig::default()));
+    let timely = TimelyConfig { segment: Bytes(2000), ..TimelyConfig::default() };
+    let timely = RoceConfig::default().with(Congestion::Timely(timely));
+    let hpcc = RoceConfig::default().with(Congestion::Hpcc(HpccConfig::default()));
     vec![
         ("newreno-incast", newreno),
         ("reno-sprayed-jitter", Setup { host_jitter: Jitter::Time(us(1)), ..reno }),
@@ -208,7 +210,8 @@ fn runs() -> Vec<(&'static str, Setup)> {
             Setup { changes: vec![(at(300), Change::Cut(core)), (at(900), Change::Restore(core))], ..homa },
         ),
         ("roce-incast-lossless", Setup { pfc: Some(pfc), ..lossless(RoceConfig::default()) }),
-        ("timely-incast-lossless", Setup { pfc: Some(pfc), ..lossless(timely) }),
+        ("timely-short-segments-lossless", Setup { pfc: Some(pfc), ..lossless(timely) }),
+        ("hpcc-incast-lossless", Setup { pfc: Some(pfc), ..lossless(hpcc) }),
     ]
 }
 

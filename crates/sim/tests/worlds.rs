@@ -27,7 +27,7 @@ use anabranch_transport::multipath::{
     FrontBackConfig, MptcpConfig, MptcpScheduler, Scheduler, SubflowControl, Subflows,
 };
 use anabranch_transport::ndp::NdpConfig;
-use anabranch_transport::roce::{Congestion, DcqcnConfig, RoceConfig, TimelyConfig, Variant};
+use anabranch_transport::roce::{Congestion, DcqcnConfig, HpccConfig, RoceConfig, TimelyConfig, Variant};
 use anabranch_transport::scdp::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig, Straggler, StragglerPolicy};
 use anabranch_transport::tcp::{Algorithm, SwiftConfig, TcpConfig, WindowRules};
 use anabranch_transport::{Bytes, Duration, Rate, Time};
@@ -533,6 +533,7 @@ pub(crate) fn lossless_worlds() -> impl Strategy<Value = World> {
         Congestion::Dcqcn(DcqcnConfig::default()),
         Congestion::Timely(TimelyConfig::default()),
         Congestion::Timely(patched),
+        Congestion::Hpcc(HpccConfig::default()),
     ];
     let controls = [None].into_iter().chain(controls.map(Some)).collect::<Vec<_>>();
     let (worlds, roce) = (worlds(), prop::option::of(select(controls)));

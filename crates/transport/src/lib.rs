@@ -28,6 +28,7 @@ mod round_trip;
 pub mod scdp;
 pub mod standings;
 pub mod tcp;
+pub mod telemetry;
 pub mod udp;
 pub mod units;
 

@@ -52,6 +52,7 @@ CAPSULE = "M-.3-.9L.3-.9L.3 .9L-.3 .9Z"
 TRAPEZOID = "M-.4-.7L.4-.7L.9 .7L-.9 .7Z"
 ANVIL = "M-.9-.8L.9-.8L.9-.4L.3-.4L.3 .4L.9 .4L.9 .8L-.9 .8L-.9 .4L-.3 .4L-.3-.4L-.9-.4Z"
 FUNNEL = "M-.9-.8L.9-.8L.25 .1L.25 .9L-.25 .9L-.25 .1Z"
+ARCH = "M-.9 .9L-.9-.9L.9-.9L.9 .9L.45 .9L.45-.4L-.45-.4L-.45 .9Z"
 """Shapes that Vega does not name: paths within a square of side 2."""
 
 TRANSPORTS: dict[str, Style] = {
@@ -77,6 +78,7 @@ TRANSPORTS: dict[str, Style] = {
     "roce": Style("RoCEv2", "#a8477a", (2, 2, 6, 2), TRAPEZOID),
     "dcqcn": Style("DCQCN", "#3f8f4f", (4, 2, 1, 2, 1, 2), CAPSULE),
     "timely": Style("TIMELY", "#7d56b8", (2, 3, 6, 3, 2, 3), FUNNEL),
+    "hpcc": Style("HPCC", "#b5651d", (8, 2, 1, 2), ARCH),
     "front-back": Style("Front-Back", "#7b8420", (3, 2, 10, 2), CHEVRONS),
     "polyraptor": Style("Polyraptor", "#5f8a1f", (14, 3, 2, 3, 2, 3), HEXAGON),
 }

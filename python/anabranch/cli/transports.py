@@ -75,6 +75,7 @@ def lines(one: Transport) -> list[str]:
         ("driven by", one.driven_by),
         ("switches", f"queue = {one.queue}: {one.queue_summary}"),
         *([("", "made for those that lose nothing: [switch.pfc]")] if one.lossless else []),
+        *([("", "write the state of their ports into packets (INT)")] if one.telemetry else []),
         ("paths", f"mode = {one.routing}: {one.routing_summary}"),
         ("groups", f"one-to-many and many-to-one sessions {groups}"),
         ("page", one.page),

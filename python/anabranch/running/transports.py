@@ -25,6 +25,8 @@ class Transport:
         Whether it has one-to-many and many-to-one sessions of its own; others fall back to unicast.
     lossless
         Whether it is made for switches that pause who sends to them (``switch.pfc``), so that none loses a packet.
+    telemetry
+        Whether switches write the state of their ports into its packets (in-band telemetry).
     queue, queue_summary
         What switches do for it if ``switch.queue`` is ``auto``.
     routing, routing_summary
@@ -38,6 +40,7 @@ class Transport:
     driven_by: str
     groups: bool
     lossless: bool
+    telemetry: bool
     queue: str
     queue_summary: str
     routing: str
@@ -69,6 +72,7 @@ def _transport(one: dict[str, Any]) -> Transport:
         driven_by=one["driven_by"],
         groups=one["groups"],
         lossless=one["lossless"],
+        telemetry=one["telemetry"],
         queue=named["queue"]["name"],
         queue_summary=named["queue"]["summary"],
         routing=named["routing"]["name"],

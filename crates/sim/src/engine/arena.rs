@@ -219,6 +219,12 @@ impl<H: Copy> Arena<H> {
         &self.headers[id as usize].0
     }
 
+    /// The transport header, to be changed.
+    #[inline]
+    pub fn header_mut(&mut self, id: PacketId) -> &mut H {
+        &mut self.headers[id as usize].0
+    }
+
     /// [Asks for](prefetch) a packet's memory, if it is one.
     #[inline]
     pub fn prefetch(&self, id: PacketId) {

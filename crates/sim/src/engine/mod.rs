@@ -5,4 +5,5 @@ pub mod boxes;
 pub mod pending;
 pub mod periodic;
 pub mod prefetch;
+pub mod stamps;
 pub mod wheel;

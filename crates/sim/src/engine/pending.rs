@@ -1,7 +1,8 @@
 //! All that is still to happen: events in the [wheel](super::wheel), and packets on their way in [boxes](super::boxes) while the
-//! run goes in windows.
+//! run goes in windows. With what [switches write](super::stamps) into these.
 
 use super::boxes::{Arrival, Boxes};
+use super::stamps::Stamps;
 use super::wheel::Wheel;
 
 /// See the module's text.
@@ -12,6 +13,8 @@ pub struct Pending {
     pub boxes: Boxes,
     /// In a part of a run that goes in windows: arrivals in other parts.
     pub elsewhere: Vec<Arrival>,
+    /// What switches have written into packets.
+    pub stamps: Stamps,
 }
 
 /// Where a link keeps the packets that are on their way.
@@ -30,7 +33,7 @@ pub enum Keeps {
 impl Pending {
     /// In a wheel only.
     pub fn new(wheel: Wheel) -> Self {
-        Self { wheel, boxes: Boxes::default(), elsewhere: Vec::new() }
+        Self { wheel, boxes: Boxes::default(), elsewhere: Vec::new(), stamps: Stamps::default() }
     }
 
     /// Whether nothing is to happen.

@@ -22,7 +22,7 @@ impl Periodic {
     /// Schedules the next turn of a periodic entity, unless all that is pending are periodic entities, too.
     pub fn again(&self, pending: &mut Pending, entity: Entity, time: u64) {
         debug_assert!(self.entities.contains(&entity));
-        let Pending { wheel, boxes, elsewhere } = pending;
+        let Pending { wheel, boxes, elsewhere, stamps: _ } = pending;
         let periodic = self.entities.clone().filter(|&other| wheel.due(other).is_some()).count();
         if wheel.len() > periodic || !boxes.is_empty() || !elsewhere.is_empty() {
             wheel.schedule(entity, time);

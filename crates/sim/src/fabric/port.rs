@@ -68,6 +68,8 @@ struct Rare {
     down: bool,
     /// Where somebody captures.
     tap: Option<Tap>,
+    /// If it writes its state into packets: into those that have all of these flags.
+    writes: Option<u8>,
     /// When the queue last rejected a packet that need not have waited: it has been told of the idle time until then.
     asked_at: u64,
     /// Bytes that had been sent, and how long that had taken, when the rate was last set.
@@ -129,6 +131,14 @@ impl Port {
         self.update_flags();
     }
 
+    /// Writes its state into all packets that have these flags, as they are sent.
+    #[must_use]
+    pub fn with_telemetry(mut self, flags: u8) -> Self {
+        self.tx.rare.writes = Some(flags);
+        self.update_flags();
+        self
+    }
+
     /// What it has to tell, if somebody captures.
     pub fn tap(&mut self) -> Option<&mut Tap> {
         self.tx.rare.tap.as_mut()
@@ -141,7 +151,9 @@ impl Port {
 
     fn update_flags(&mut self) {
         self.tx.plain = !self.tx.rare.down && self.tx.rare.tap.is_none();
-        self.tx.particular = self.tx.is_jittery() || self.tx.rare.tap.is_some() || self.lossless().is_some();
+        let rare = &self.tx.rare;
+        self.tx.particular =
+            self.tx.is_jittery() || rare.tap.is_some() || rare.writes.is_some() || self.lossless().is_some();
     }
 
     /// Node at the far end.

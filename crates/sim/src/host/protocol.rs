@@ -136,6 +136,11 @@ macro_rules! protocols {
                 matches!(self.protocol, Protocol::Roce(_))
             }
 
+            /// Whether its senders go by what switches write into its packets.
+            pub fn reads_telemetry(&self) -> bool {
+                matches!(&self.protocol, Protocol::Roce(config) if config.hpcc().is_some())
+            }
+
             /// What decides when packets leave, in words.
             pub fn driven_by(&self) -> &'static str {
                 match &self.protocol { $(Protocol::$name(c) => (capabilities::$name().driven_by)(c),)+ }

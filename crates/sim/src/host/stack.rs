@@ -5,10 +5,11 @@
 
 use super::Place;
 use crate::engine::prefetch::prefetch;
+use anabranch_transport::telemetry::Telemetry;
 use anabranch_transport::{Arrival, Endpoint, Stats, Time, homa, multipath, ndp, roce, scdp, tcp, udp};
 
 macro_rules! protocols {
-    ($($(#[doc = $doc:literal])* $name:ident($endpoint:ty, $header:ty) $(by $($part:path),+)?;)+) => {
+    ($($(#[doc = $doc:literal])* $name:ident($endpoint:ty, $header:ty) $(with $telemetry:ident)? $(by $($part:path),+)?;)+) => {
         /// An endpoint of any protocol, before it has a place.
         #[allow(clippy::large_enum_variant, reason = "it lives briefly")]
         pub enum Stack { $($(#[doc = $doc])* $name($endpoint),)+ }
@@ -30,7 +31,20 @@ macro_rules! protocols {
             fn from_any(header: &Header) -> Option<&Self> {
                 if let Header::$name(header) = header { Some(header) } else { None }
             }
+            $(
+                const IS_WRITTEN_INTO: bool = true;
+                fn append(&mut self, telemetry: &Telemetry) {
+                    self.$telemetry.append(telemetry);
+                }
+            )?
         })+
+
+        impl Header {
+            /// See [`HostedHeader::append`].
+            pub fn append(&mut self, telemetry: &Telemetry) {
+                match self { $(Self::$name(header) => header.append(telemetry),)+ }
+            }
+        }
 
         impl Stack {
             /// See [`Endpoint::subflows`].
@@ -102,6 +116,7 @@ macro_rules! protocols {
 }
 
 // The registry: one line per protocol, with its header. Where its two ends are types of their own, the dispatch goes down to the end.
+// `with` names the field of a header that switches write into.
 protocols! {
     /// TCP with any of its congestion controls.
     Tcp(tcp::Connection, tcp::Segment);
@@ -114,7 +129,7 @@ protocols! {
     /// UDP.
     Udp(udp::Connection, udp::Header);
     /// RoCEv2.
-    Roce(roce::Connection, roce::Header);
+    Roce(roce::Connection, roce::Header) with telemetry;
     /// Several TCP connections for one transfer: Front-Back, MPTCP.
     Multipath(multipath::Connection, multipath::Header);
 }
@@ -125,6 +140,10 @@ pub trait HostedHeader: Copy {
     fn into_any(self) -> Header;
     /// One of this protocol; `None` if it is another protocol's.
     fn from_any(header: &Header) -> Option<&Self>;
+    /// Whether switches may write into it.
+    const IS_WRITTEN_INTO: bool = false;
+    /// Adds what they have written.
+    fn append(&mut self, _telemetry: &Telemetry) {}
 }
 
 /// An endpoint of one protocol in its place.

@@ -178,6 +178,14 @@ impl Engine {
         (self.fingerprint, self.events) = (0, 0);
     }
 
+    /// Puts what switches have written into packets into their headers.
+    pub(super) fn settle_stamps(&mut self) {
+        let Self { packets, pending, .. } = self;
+        for (id, telemetry) in pending.stamps.drain() {
+            packets.header_mut(id).append(&telemetry);
+        }
+    }
+
     /// How far the parts of the run have come, which have so many packets.
     pub(super) fn show(&mut self, now: u64, events: u64, away: u32) {
         (self.now, self.events, self.away) = (now, events, away);

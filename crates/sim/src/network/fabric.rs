@@ -95,6 +95,9 @@ impl Fabric {
     pub(super) fn new(setup: &Setup, packet_bytes: u64) -> Self {
         let graph = Arc::clone(&setup.graph);
         let watch = control::watched_by(&setup.controllers);
+        let writes = setup.groups.iter().any(|group| group.transport.reads_telemetry());
+        // Hosts that relay write like switches, but not into packets of their own.
+        let telemetry = |port: Port, flags| if writes { port.with_telemetry(flags) } else { port };
         let ports = (0..graph.ports())
             .map(|p| {
                 let (owner, link) = (graph.port_owner(p), graph.links[(p / 2) as usize]);
@@ -110,12 +113,13 @@ impl Fabric {
                         host_queue(setup.host_classes, packet_bytes)
                     };
                     let port = Port::new(link.rate, link.delay, peer, queue);
+                    let port = if graph.hosts_relay { telemetry(port, flag::DATA | flag::RELAYED) } else { port };
                     return port.with_jitter(setup.host_jitter, packet_bytes, seed);
                 }
                 let queue = lossless.unwrap_or_else(|| (setup.queue)(p));
                 let queue =
                     if watch == Watch::NOTHING { queue } else { Queue::Watched(Watched::new(queue, watch).into()) };
-                Port::new(link.rate, link.delay, peer, queue)
+                telemetry(Port::new(link.rate, link.delay, peer, queue), flag::DATA)
             })
             .collect();
         let mut schemes = Schemes::new(setup.groups.iter().map(|group| group.routing), &setup.routing);

@@ -196,7 +196,7 @@ impl Hosts {
             ce: hot.has(flag::CE),
             returned: hot.has(flag::RETURNED),
         };
-        self.with_endpoint(engine, fabric, ledger, hot.endpoint, Arrive { header, seen });
+        self.with_endpoint(engine, fabric, ledger, hot.endpoint, Arrive { packet: id, header, seen });
     }
 
     /// An endpoint's wake-up. Endpoints move their deadline on every packet, so the event may be early: timers are lazy.

@@ -81,13 +81,11 @@ impl Plan {
         let changes =
             changes(&run.scenario.failure, &graph).map_err(|fault| Box::new(self.fault_error(run, &fault)))?;
         let scenario = &run.scenario;
-        let paths = match scenario.transport.window {
-            WindowRule::Given => None,
-            WindowRule::Bdp(_) => {
-                let paths = self.fabrics.paths(&scenario.fabric, &self.base);
-                Some(paths.map_err(|e| Box::new(self.fault_error(run, &super::fabric::fault(&e).under("fabric"))))?)
-            }
-        };
+        let paths = (scenario.transport.window != WindowRule::Given || scenario.needs_round_trip()).then(|| {
+            let paths = self.fabrics.paths(&scenario.fabric, &self.base);
+            paths.map_err(|e| Box::new(self.fault_error(run, &super::fabric::fault(&e).under("fabric"))))
+        });
+        let paths = paths.transpose()?;
         let carrier = |name| scenario.carrier(name, paths.as_ref()).for_sizes(|| sizes(scenario, &sessions, name));
         let transports: BTreeMap<TransportName, Transport> =
             classes(scenario).into_iter().map(|name| (name, carrier(name))).collect();

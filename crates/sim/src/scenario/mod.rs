@@ -42,6 +42,7 @@ mod routing;
 mod scdp;
 mod suggest;
 mod switch;
+mod telemetry;
 mod transport;
 mod transport_info;
 mod tree;

@@ -13,7 +13,7 @@ use crate::workload::Fault;
 use anabranch_transport::homa::HomaConfig;
 use anabranch_transport::multipath::{FrontBackConfig, MptcpConfig};
 use anabranch_transport::ndp::NdpConfig;
-use anabranch_transport::roce::{Congestion, DcqcnConfig, RoceConfig, TimelyConfig};
+use anabranch_transport::roce::{Congestion, DcqcnConfig, HpccConfig, RoceConfig, TimelyConfig};
 use anabranch_transport::scdp::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig};
 use anabranch_transport::tcp::{Algorithm, LongFlowBy, PfabricConfig, SwiftConfig, TcpConfig};
 use anabranch_transport::udp::UdpConfig;
@@ -114,6 +114,8 @@ transports! {
     Dcqcn = "dcqcn": Ecn, PerFlow, "roce", |c| Protocol::Roce(c.roce.with(Congestion::Dcqcn(c.dcqcn.clone())));
     /// RoCEv2 with TIMELY, which goes by round trips (SIGCOMM 2015).
     Timely = "timely": DropTail, PerFlow, "roce", |c| Protocol::Roce(c.roce.with(Congestion::Timely(c.timely.clone())));
+    /// RoCEv2 with HPCC, which goes by what switches write into its packets (SIGCOMM 2019).
+    Hpcc = "hpcc": DropTail, PerFlow, "hpcc", TransportConfig::hpcc;
     /// Blocks from front and back over several TCP connections, each on a path of its own (Song 2017).
     FrontBack = "front-back": DropTail, PerFlow, "front-back", |c| Protocol::Multipath(c.front_back.over(&c.tcp));
     /// Multipath TCP (RFC 8684).
@@ -174,7 +176,7 @@ parameters! {
     swift: SwiftConfig;
     /// Parameters of UDP.
     udp: UdpConfig;
-    /// Parameters of RoCEv2, with DCQCN, with TIMELY and without.
+    /// Parameters of RoCEv2, with DCQCN, TIMELY or HPCC, and without.
     #[serde(skip_serializing_if = "RoceConfig::is_default")]
     roce: RoceConfig;
     /// Parameters of DCQCN; all others are those of `transport.roce`.
@@ -183,6 +185,9 @@ parameters! {
     /// Parameters of TIMELY; all others are those of `transport.roce`.
     #[serde(skip_serializing_if = "TimelyConfig::is_default")]
     timely: TimelyConfig;
+    /// Parameters of HPCC; all others are those of `transport.roce`.
+    #[serde(skip_serializing_if = "HpccConfig::is_default")]
+    hpcc: HpccConfig;
     /// Parameters of Front-Back; all others are those of `transport.tcp`.
     front_back: FrontBackConfig;
     /// Parameters of MPTCP; all others are those of `transport.tcp`.
@@ -195,16 +200,17 @@ fn fault(table: &str, error: ConfigError) -> Fault {
 }
 
 impl TransportConfig {
-    /// What one of these names, where it is used, cannot make of TCP's parameters: packets that are too small for what several
-    /// connections have to say in them, rules that its window does not have.
-    pub(super) fn check_tcp(&self, used: impl Iterator<Item = TransportName>) -> Option<Fault> {
-        let is_good = self.tcp.validate().is_ok();
+    /// What one of these names, where it is used, cannot make of the parameters of TCP or RoCE: packets that are too small for what several
+    /// connections or switches have to say in them, rules that its window does not have.
+    pub(super) fn check_used(&self, used: impl Iterator<Item = TransportName>) -> Option<Fault> {
+        let (good_tcp, good_roce) = (self.tcp.validate().is_ok(), self.roce.validate().is_ok());
         let mut errors = used.filter_map(|name| match name.protocol(self) {
-            Protocol::Multipath(config) => config.validate().err(),
-            Protocol::Tcp(config) if is_good => config.validate().err(),
+            Protocol::Multipath(config) => config.validate().err().map(|error| ("tcp", error)),
+            Protocol::Tcp(config) if good_tcp => config.validate().err().map(|error| ("tcp", error)),
+            Protocol::Roce(config) if good_roce => config.validate().err().map(|error| ("roce", error)),
             _ => None,
         });
-        errors.next().map(|error| fault("tcp", error))
+        errors.next().map(|(table, error)| fault(table, error))
     }
 
     /// Keys that nothing reads, as the others are.
@@ -255,6 +261,12 @@ impl TransportConfig {
     /// "It does not need any modification on ECN protocol at the end servers" (Wu et al. 2012, abstract): RFC 3168 as it is.
     fn ecn_star(&self) -> Protocol {
         Protocol::Tcp(TcpConfig { congestion: Algorithm::NewReno, ecn: true, ..self.tcp.clone() })
+    }
+
+    /// With room for what switches write into packets, in acknowledgements, too.
+    fn hpcc(&self) -> Protocol {
+        let header = Bytes(self.roce.header.0.saturating_add(self.hpcc.telemetry.0));
+        Protocol::Roce(RoceConfig { header, ..self.roce.with(Congestion::Hpcc(self.hpcc.clone())) })
     }
 
     fn pias(&self) -> Protocol {
@@ -326,7 +338,7 @@ mod tests {
         let faults = |name, packet| {
             let mut c = TransportConfig::by_default(name);
             c.tcp.packet = Bytes(packet);
-            c.check_tcp([TransportName::Reno, name].into_iter()).map(|fault| fault.key)
+            c.check_used([TransportName::Reno, name].into_iter()).map(|fault| fault.key)
         };
         assert_eq!(faults(TransportName::Mptcp, 69), None);
         assert_eq!(faults(TransportName::FrontBack, 68), None);

@@ -24,6 +24,8 @@ pub struct TransportInfo {
     pub groups: bool,
     /// Whether it is made for switches that pause who sends to them, so that none loses a packet: `[switch.pfc]`.
     pub lossless: bool,
+    /// Whether switches write the state of their ports into its packets.
+    pub telemetry: bool,
     /// What switches do for it: `switch.queue = "auto"`.
     pub queue: Named,
     /// How its packets choose among paths: `routing.mode = "auto"`.
@@ -41,6 +43,7 @@ pub fn transports() -> Vec<TransportInfo> {
             driven_by: transport.driven_by(),
             groups: transport.has_group_sessions(),
             lossless: transport.goes_back(),
+            telemetry: transport.reads_telemetry(),
             queue: named(&name.queue()),
             routing: named(&name.routing()),
             page: format!("{}.md", name.page()),
@@ -87,6 +90,10 @@ mod tests {
         let dcqcn = card("dcqcn");
         assert_eq!((dcqcn.driven_by, dcqcn.routing.name.as_str()), ("the sender's rate", "per-flow"));
         assert_eq!((dcqcn.page.as_str(), dcqcn.lossless, homa.lossless), ("roce.md", true, false));
+        assert_eq!(
+            (card("hpcc").telemetry, card("hpcc").driven_by, dcqcn.telemetry),
+            (true, "the sender's window", false)
+        );
         assert_eq!((card("roce").driven_by, card("scdp").groups), ("pauses of switches", true));
     }
 }

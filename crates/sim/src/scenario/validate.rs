@@ -44,6 +44,7 @@ impl Scenario {
                 under("routing", self.routing.check_fabric(&graph));
                 under("measure", self.check_captures(&graph));
                 under("", self.check_pfc(&graph));
+                under("", self.check_telemetry(fabrics, base));
                 let rates = graph.links.iter().map(|link| link.rate);
                 let auto = self.switch.check_auto(self.transport.name, rates, self.packet_bytes());
                 under("switch", auto.into_iter().collect());
@@ -59,7 +60,7 @@ impl Scenario {
         }
         under("transport", self.transport.check());
         let used = self.workload.iter().map(|workload| self.transport_of(workload));
-        under("transport", self.transport.check_tcp(used).into_iter().collect());
+        under("transport", self.transport.check_used(used).into_iter().collect());
         under("switch", self.switch.check(self.packet_bytes()));
         under("host", self.host.check());
         under("routing", self.routing.check());

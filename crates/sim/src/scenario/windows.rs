@@ -53,6 +53,7 @@ impl Scenario {
             let packets = u64::try_from(packets).unwrap_or(u64::MAX).max(1);
             set_window(&mut transport, packets, u64::from(self.senders_of_a_session()));
         }
+        self.set_round_trip(name, &mut transport, paths);
         transport
     }
 

@@ -60,7 +60,7 @@ const TIMEOUTS: &[(&str, &str)] = &[
 ];
 
 /// Transports that are made for fabrics that lose nothing.
-const GO_BACK: &[&str] = &["roce", "dcqcn", "timely"];
+const GO_BACK: &[&str] = &["roce", "dcqcn", "timely", "hpcc"];
 
 /// A scenario.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! RoCEv2's parameters, with their ranges and sources.
 
-use super::Congestion;
+use super::{Congestion, HpccConfig};
 use crate::config::{ConfigError, check_packet};
 use crate::units::{Bytes, Duration, Rate};
 use schemars::JsonSchema;
@@ -58,12 +58,17 @@ impl RoceConfig {
 
     /// What decides when packets leave, in words.
     pub fn driven_by(&self) -> &'static str {
-        if self.congestion.is_some() { "the sender's rate" } else { "pauses of switches" }
+        self.congestion.as_ref().map_or("pauses of switches", Congestion::driven_by)
     }
 
     /// Application bytes in a full packet. At least 1 in a valid configuration.
     pub fn payload(&self) -> u64 {
         self.packet.0.saturating_sub(self.header.0).max(1)
+    }
+
+    /// Its HPCC, if it has that: switches then write into its packets.
+    pub fn hpcc(&self) -> Option<&HpccConfig> {
+        self.congestion.as_ref().and_then(Congestion::hpcc)
     }
 
     /// Whether nothing is said: scenarios then leave it out.
@@ -85,6 +90,12 @@ impl RoceConfig {
         check_packet(self.packet, self.header, LARGEST_PACKET)?;
         if self.timeout < Duration::from_us(1) || self.timeout > Duration::from_secs(100) {
             return fail("timeout", format!("{} is not from 1us to 100s", self.timeout));
+        }
+        if self.hpcc().is_some() && self.ack_every != 1 {
+            return fail(
+                "ack_every",
+                format!("must be 1 with HPCC, which goes by every packet, not {}", self.ack_every),
+            );
         }
         if self.retries > 1000 {
             return fail("retries", format!("{} is more than 1000", self.retries));
@@ -116,5 +127,9 @@ mod tests {
         assert_eq!(bad(|c| c.timeout = Duration::from_secs(101)), "timeout");
         assert_eq!(bad(|c| c.retries = 1001), "retries");
         assert_eq!(bad(|c| c.rate = Some(Rate(0))), "rate");
+        assert_eq!(
+            bad(|c| (c.ack_every, c.congestion) = (2, Some(Congestion::Hpcc(HpccConfig::default())))),
+            "ack_every"
+        );
     }
 }

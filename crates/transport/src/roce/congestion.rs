@@ -1,8 +1,10 @@
 //! Congestion controls of RoCEv2: which one a connection has, and what it is told.
 
 use super::dcqcn::{self, DcqcnConfig};
+use super::hpcc::{self, HpccConfig};
 use super::segments::{Packet, Segments};
 use super::timely::{self, TimelyConfig};
+use crate::telemetry::Telemetry;
 use crate::units::{Rate, Time};
 
 /// Which one, and its parameters.
@@ -12,6 +14,8 @@ pub enum Congestion {
     Dcqcn(DcqcnConfig),
     /// By round trips.
     Timely(TimelyConfig),
+    /// By what switches write into packets.
+    Hpcc(HpccConfig),
 }
 
 impl Congestion {
@@ -24,7 +28,23 @@ impl Congestion {
     pub(super) fn dcqcn(&self) -> Option<&DcqcnConfig> {
         match self {
             Self::Dcqcn(config) => Some(config),
-            Self::Timely(_) => None,
+            Self::Timely(_) | Self::Hpcc(_) => None,
+        }
+    }
+
+    /// Its HPCC, if it has that.
+    pub fn hpcc(&self) -> Option<&HpccConfig> {
+        match self {
+            Self::Hpcc(config) => Some(config),
+            Self::Dcqcn(_) | Self::Timely(_) => None,
+        }
+    }
+
+    /// What decides when packets leave, in words.
+    pub(super) fn driven_by(&self) -> &'static str {
+        match self {
+            Self::Dcqcn(_) | Self::Timely(_) => "the sender's rate",
+            Self::Hpcc(_) => "the sender's window",
         }
     }
 }
@@ -34,6 +54,18 @@ impl Congestion {
 pub(super) enum Control {
     Dcqcn(dcqcn::RateControl),
     Timely { rate: timely::RateControl, segments: Segments },
+    Hpcc(hpcc::WindowControl),
+}
+
+/// What an acknowledgement says.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Feedback {
+    /// All packets before this one have arrived.
+    pub(super) expected: u64,
+    /// The packet that the sender will send next.
+    pub(super) next: u64,
+    /// What switches wrote into the packet that is acknowledged.
+    pub(super) telemetry: Telemetry,
 }
 
 /// What follows a packet.
@@ -55,6 +87,7 @@ impl Control {
                 let rate = timely::RateControl::new(config, given.unwrap_or(link), link, now);
                 Self::Timely { rate, segments: Segments::new(config.segment.0, link) }
             }
+            Congestion::Hpcc(config) => Self::Hpcc(hpcc::WindowControl::new(config, given.or(link)?)),
         })
     }
 
@@ -72,15 +105,27 @@ impl Control {
                 let next = segments.on_sent(now, packet, more, rate.rate());
                 Next { at: next.unwrap_or(now), asks: next.is_some() }
             }
+            Self::Hpcc(control) => {
+                control.on_sent(now, packet.size);
+                Next { at: control.next_at(), asks: false }
+            }
         }
     }
 
-    /// All packets before this one have arrived.
-    pub(super) fn on_ack(&mut self, now: Time, expected: u64) {
-        if let Self::Timely { rate, segments } = self
-            && let Some(rtt) = segments.on_ack(now, expected)
-        {
-            rate.on_round_trip(now, rtt);
+    /// When the next packet may leave, if that is another time now.
+    pub(super) fn on_ack(&mut self, now: Time, feedback: &Feedback) -> Option<Time> {
+        match self {
+            Self::Dcqcn(_) => None,
+            Self::Timely { rate, segments } => {
+                if let Some(rtt) = segments.on_ack(now, feedback.expected) {
+                    rate.on_round_trip(now, rtt);
+                }
+                None
+            }
+            Self::Hpcc(control) => {
+                control.on_feedback(now, feedback);
+                Some(control.next_at())
+            }
         }
     }
 
@@ -88,6 +133,14 @@ impl Control {
     pub(super) fn on_go_back(&mut self) {
         if let Self::Timely { segments, .. } = self {
             segments.on_go_back();
+        }
+    }
+
+    /// Whether its window has room while so many bytes are on their way.
+    pub(super) fn has_room(&self, bytes: u64) -> bool {
+        match self {
+            Self::Dcqcn(_) | Self::Timely { .. } => true,
+            Self::Hpcc(control) => (bytes as f64) < control.window(),
         }
     }
 }

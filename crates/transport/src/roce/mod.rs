@@ -8,13 +8,14 @@
 //! Interfaces make packets when their link can send them, not before: a sender hands over a packet when its host's queue is empty, and a host that
 //! is paused has packets in its memory, not in its queue.
 //!
-//! [DCQCN](DcqcnConfig) or [TIMELY](TimelyConfig) controls the rate, if it is asked for.
+//! [DCQCN](DcqcnConfig), [TIMELY](TimelyConfig) or [HPCC](HpccConfig) controls the rate, if it is asked for.
 //!
 //! Not here: connection set-up, receive credits, RETH and other extended headers, reads and atomics.
 
 mod config;
 mod congestion;
 mod dcqcn;
+mod hpcc;
 mod receiver;
 mod segments;
 mod sender;
@@ -26,19 +27,36 @@ mod tests;
 pub use config::RoceConfig;
 pub use congestion::Congestion;
 pub use dcqcn::{Constants, DcqcnConfig};
+pub use hpcc::HpccConfig;
 pub use receiver::Receiver;
 pub use sender::Sender;
 pub use timely::{TimelyConfig, Variant};
 
+use crate::telemetry::Telemetry;
 use crate::{Arrival, Endpoint, Event, Stats, Time, Transmit};
 
-/// Header of a packet. Packets count from 0: the 24 bits of a real PSN wrap.
+/// Headers of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Header {
+pub struct Header {
+    /// What it says.
+    pub bth: Bth,
+    /// What switches wrote into it; in answers, into the packet that they answer ([HPCC](HpccConfig)).
+    pub telemetry: Telemetry,
+}
+
+impl From<Bth> for Header {
+    fn from(bth: Bth) -> Self {
+        Self { bth, telemetry: Telemetry::EMPTY }
+    }
+}
+
+/// Base transport header of a packet. Packets count from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bth {
     /// A packet of the message.
     Data {
-        /// Its number.
-        psn: u64,
+        /// Its number, of which the last 32 bits are here (of a real PSN 24).
+        psn: u32,
         /// Bytes of the whole message.
         message: u64,
         /// It is to be acknowledged at once (`AckReq` of the BTH).
@@ -50,6 +68,11 @@ pub enum Header {
     Nak(u64),
     /// Marked packets have arrived ([DCQCN](DcqcnConfig)).
     Cnp,
+}
+
+/// The number of a packet of which the last 32 bits are `psn`, and which is not far from `near`.
+fn whole(psn: u32, near: u64) -> u64 {
+    near.saturating_add_signed(i64::from(psn.wrapping_sub(near as u32) as i32))
 }
 
 /// Packets that a message of `bytes` takes: an empty one takes one.

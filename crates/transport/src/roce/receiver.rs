@@ -1,6 +1,7 @@
 //! The end that wants a message: takes packets in order, and says what it expects.
 
-use super::{Congestion, Header, RoceConfig, packets};
+use super::{Bth, Congestion, Header, RoceConfig, packets, whole};
+use crate::telemetry::Telemetry;
 use crate::{Arrival, Event, Stats, Time, Transmit};
 
 /// A receiver of one message.
@@ -13,7 +14,9 @@ pub struct Receiver {
     message: Option<u64>,
     /// It has said which packet it expects, and waits for that one (InfiniBand §9.7.5.2.8: one NAK for each gap).
     asked: bool,
-    answer: Option<Header>,
+    answer: Option<Bth>,
+    /// What switches wrote into the packet that is answered.
+    telemetry: Telemetry,
     /// A CNP is to be sent, and when the last one was.
     notifies: bool,
     notified: Option<Time>,
@@ -32,6 +35,7 @@ impl Receiver {
             message: None,
             asked: false,
             answer: None,
+            telemetry: Telemetry::EMPTY,
             notifies: false,
             notified: None,
             deadline: None,
@@ -49,10 +53,12 @@ impl Receiver {
     pub(super) fn receive(&mut self, now: Time, arrival: &Arrival<Header>) {
         self.stats.trimmed_received += u64::from(arrival.trimmed);
         self.stats.marked_received += u64::from(arrival.ce);
-        let Header::Data { psn, message, asks } = arrival.header else { return };
+        let Bth::Data { psn, message, asks } = arrival.header.bth else { return };
         if arrival.trimmed || arrival.returned {
             return;
         }
+        let psn = whole(psn, self.expected);
+        self.telemetry = arrival.header.telemetry;
         self.stats.data_received += 1;
         if let Some(dcqcn) = self.config.congestion.as_ref().filter(|_| arrival.ce).and_then(Congestion::dcqcn)
             && self.notified.is_none_or(|last| now >= last + dcqcn.cnp_interval())
@@ -63,18 +69,18 @@ impl Receiver {
         let all = packets(message, self.config.payload());
         if psn > self.expected {
             if !std::mem::replace(&mut self.asked, true) {
-                self.answer = Some(Header::Nak(self.expected));
+                self.answer = Some(Bth::Nak(self.expected));
             }
         } else if psn < self.expected {
             // A duplicate: its acknowledgement may be lost.
-            self.answer = Some(Header::Ack(self.expected));
+            self.answer = Some(Bth::Ack(self.expected));
         } else if psn < all {
             self.expected += 1;
             self.asked = false;
             self.stats.bytes_delivered = message.min(self.expected * self.config.payload());
             let every = u64::from(self.config.ack_every);
             if asks || self.expected == all || (every > 0 && self.expected.is_multiple_of(every)) {
-                self.answer = Some(Header::Ack(self.expected));
+                self.answer = Some(Bth::Ack(self.expected));
             }
             if self.expected == all {
                 self.events[0] = Some(Event::Completed { at: now });
@@ -95,9 +101,10 @@ impl Receiver {
     pub(super) fn next_packet(&mut self, _now: Time) -> Option<Transmit<Header>> {
         if std::mem::take(&mut self.notifies) {
             // With 16 B that are reserved (Annex A17).
-            return Some(Transmit::control(Header::Cnp, 0, self.config.header.0 as u32 + 16));
+            return Some(Transmit::control(Bth::Cnp.into(), 0, self.config.header.0 as u32 + 16));
         }
-        self.answer.take().map(|answer| Transmit::control(answer, 0, self.config.header.0 as u32))
+        let header = Header { bth: self.answer.take()?, telemetry: self.telemetry };
+        Some(Transmit::control(header, 0, self.config.header.0 as u32))
     }
 
     pub(super) fn deadline(&self) -> Option<Time> {

@@ -1,8 +1,8 @@
 //! The end that has a message: sends its packets at a pace, and goes back where the receiver says, or after a timeout.
 
-use super::congestion::Control;
+use super::congestion::{Control, Feedback};
 use super::segments::Packet;
-use super::{Congestion, Header, RoceConfig, packets};
+use super::{Bth, Congestion, Header, RoceConfig, packets};
 use crate::retries::Retries;
 use crate::units::PS_PER_S;
 use crate::{Arrival, Event, FailureReason, Rate, Stats, Time, Transmit};
@@ -70,7 +70,13 @@ impl Sender {
     /// Whether there is a packet to send, if the time has come.
     fn has_packet(&self) -> bool {
         let end = || self.next.saturating_mul(self.config.payload()) + self.payload(self.next);
-        !self.over && self.next < self.packets() && end() <= self.available
+        !self.over && self.next < self.packets() && end() <= self.available && self.has_room()
+    }
+
+    /// Whether a window, if it has one, lets it send.
+    fn has_room(&self) -> bool {
+        let on_their_way = || (self.next - self.acknowledged).saturating_mul(self.config.packet.0);
+        self.control.as_ref().is_none_or(|control| control.has_room(on_their_way()))
     }
 
     pub(super) fn set_departure(&mut self, at: Time) {
@@ -101,11 +107,11 @@ impl Sender {
     }
 
     pub(super) fn receive(&mut self, now: Time, arrival: &Arrival<Header>) {
-        let (expected, goes_back) = match arrival.header {
-            Header::Ack(expected) => (expected, false),
-            Header::Nak(expected) => (expected, true),
-            Header::Cnp if !self.over => return self.on_cnp(now),
-            Header::Data { .. } | Header::Cnp => return,
+        let (expected, goes_back) = match arrival.header.bth {
+            Bth::Ack(expected) => (expected, false),
+            Bth::Nak(expected) => (expected, true),
+            Bth::Cnp if !self.over => return self.on_cnp(now),
+            Bth::Data { .. } | Bth::Cnp => return,
         };
         // An old one, or one of packets that were never sent.
         if self.over || expected < self.acknowledged || expected > self.fresh {
@@ -116,7 +122,11 @@ impl Sender {
             self.timeout = (expected < self.fresh).then(|| now + self.config.timeout);
         }
         if let Some(control) = &mut self.control {
-            if goes_back { control.on_go_back() } else { control.on_ack(now, expected) }
+            if goes_back {
+                control.on_go_back();
+            }
+            let feedback = Feedback { expected, next: self.next, telemetry: arrival.header.telemetry };
+            self.paced = control.on_ack(now, &feedback).unwrap_or(self.paced);
         }
         self.acknowledged = expected;
         self.next = if goes_back { expected } else { self.next.max(expected) };
@@ -155,7 +165,8 @@ impl Sender {
         let asks = self.pace(now, Packet { psn, size, header, repeats });
         self.timeout.get_or_insert(now + self.config.timeout);
         let ect = self.config.congestion.as_ref().is_some_and(Congestion::is_marked);
-        let transmit = Transmit::data(Header::Data { psn, message: self.message, asks }, 0, size as u32, header as u32);
+        let bth = Bth::Data { psn: psn as u32, message: self.message, asks };
+        let transmit = Transmit::data(Header::from(bth), 0, size as u32, header as u32);
         Some(Transmit { ect, ..transmit })
     }
 

@@ -24,10 +24,10 @@ fn pair_of(
 }
 
 /// The first packets with these numbers meet this fate.
-fn with(message: u64, fate: Fate, chosen: &[Header]) -> Ends {
+fn with(message: u64, fate: Fate, chosen: &[Bth]) -> Ends {
     let mut left = chosen.to_vec();
     pair_of(&RoceConfig::default(), message, move |_, _, transmit| {
-        let found = left.iter().position(|&header| header == transmit.header);
+        let found = left.iter().position(|&bth| bth == transmit.header.bth);
         found.map_or(Fate::Deliver, |at| {
             left.remove(at);
             fate
@@ -35,17 +35,17 @@ fn with(message: u64, fate: Fate, chosen: &[Header]) -> Ends {
     })
 }
 
-fn data(psn: u64, message: u64) -> Header {
-    Header::Data { psn, message, asks: false }
+fn data(psn: u32, message: u64) -> Bth {
+    Bth::Data { psn, message, asks: false }
 }
 
 /// The packets that an end has sent, in order.
-fn sent(pair: &Ends, node: usize) -> Vec<Header> {
-    pair.log.iter().filter(|sent| sent.1 == node).map(|sent| sent.3.header).collect()
+fn sent(pair: &Ends, node: usize) -> Vec<Bth> {
+    pair.log.iter().filter(|sent| sent.1 == node).map(|sent| sent.3.header.bth).collect()
 }
 
-fn numbers(pair: &Ends) -> Vec<u64> {
-    let number = |header| if let Header::Data { psn, .. } = header { psn } else { u64::MAX };
+fn numbers(pair: &Ends) -> Vec<u32> {
+    let number = |bth| if let Bth::Data { psn, .. } = bth { psn } else { u32::MAX };
     sent(pair, SENDER).into_iter().map(number).collect()
 }
 
@@ -58,7 +58,7 @@ fn packets_leave_one_by_one_and_each_is_acknowledged() {
     assert_eq!(p.completed_at(RECEIVER), Some(at));
     let handed: Vec<Time> = p.log.iter().filter(|sent| sent.1 == SENDER).map(|sent| sent.0).collect();
     assert_eq!(handed, [Time::ZERO, Time::ZERO + PACKET, Time::ZERO + PACKET * 2]);
-    assert_eq!(sent(&p, RECEIVER), [Header::Ack(1), Header::Ack(2), Header::Ack(3)]);
+    assert_eq!(sent(&p, RECEIVER), [Bth::Ack(1), Bth::Ack(2), Bth::Ack(3)]);
     assert_eq!(p.events[SENDER], [(at + ANSWER + DELAY, Event::Closed)]);
     // The receiver lingers for eight timeouts.
     assert_eq!(p.events[RECEIVER][1], (at + Duration::from_ns(4096 << 10) * 8, Event::Closed));
@@ -71,7 +71,7 @@ fn one_acknowledgement_for_so_many_packets_or_for_the_message() {
         let config = RoceConfig { ack_every, ..RoceConfig::default() };
         let mut p = pair_of(&config, 7 * PAYLOAD, |_, _, _| Fate::Deliver);
         assert!(p.run(LONG));
-        assert_eq!(sent(&p, RECEIVER), answers.into_iter().map(Header::Ack).collect::<Vec<_>>(), "{ack_every}");
+        assert_eq!(sent(&p, RECEIVER), answers.into_iter().map(Bth::Ack).collect::<Vec<_>>(), "{ack_every}");
     }
 }
 
@@ -83,8 +83,8 @@ fn after_a_gap_the_sender_goes_back_to_what_is_expected() {
     // Packet 2 shows the gap at 35.6 us, its NAK is there 10.4 us later; packet 5 has been handed over at 42.7 us.
     assert_eq!(numbers(&p), [0, 1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 6, 7]);
     // One NAK for the gap, whatever follows it.
-    let naks = sent(&p, RECEIVER).into_iter().filter(|header| matches!(header, Header::Nak(_)));
-    assert_eq!(naks.collect::<Vec<_>>(), [Header::Nak(1)]);
+    let naks = sent(&p, RECEIVER).into_iter().filter(|header| matches!(header, Bth::Nak(_)));
+    assert_eq!(naks.collect::<Vec<_>>(), [Bth::Nak(1)]);
     let stats = p.nodes[SENDER].stats();
     assert_eq!((stats.data_sent, stats.retransmitted, stats.timeouts), (13, 5, 0));
     // Packets 0 to 5 have left at 6 packet times; then seven more.
@@ -106,7 +106,7 @@ fn a_timeout_mends_what_no_gap_shows() {
     assert!(p.run(LONG));
     assert_eq!((p.nodes[SENDER].stats().timeouts, p.nodes[RECEIVER].stats().bytes_delivered), (1, message));
     // The last acknowledgement: the packet is a duplicate, and acknowledged again.
-    let mut p = with(message, Fate::Drop, &[Header::Ack(3)]);
+    let mut p = with(message, Fate::Drop, &[Bth::Ack(3)]);
     assert!(p.run(LONG));
     assert_eq!(numbers(&p), [0, 1, 2, 2]);
     assert_eq!(p.events[SENDER].last().map(|event| event.1), Some(Event::Closed));
@@ -133,8 +133,8 @@ fn a_rate_sets_the_pace() {
 #[test]
 fn a_marked_packet_halves_the_rate_and_the_timer_raises_it() {
     let config = RoceConfig::default().with(Congestion::Dcqcn(DcqcnConfig::default()));
-    let mut p = pair_of(&config, 9 * PAYLOAD, |_, _, transmit| match transmit.header {
-        Header::Data { psn: 0, .. } => Fate::Mark,
+    let mut p = pair_of(&config, 9 * PAYLOAD, |_, _, transmit| match transmit.header.bth {
+        Bth::Data { psn: 0, .. } => Fate::Mark,
         _ => Fate::Deliver,
     });
     assert!(p.run(LONG));
@@ -143,7 +143,7 @@ fn a_marked_packet_halves_the_rate_and_the_timer_raises_it() {
     let handed: Vec<Time> = p.log.iter().filter(|sent| sent.1 == SENDER).map(|sent| sent.0).collect();
     let expected = [0, 8544, 17_088, 25_632, 34_176, 51_264, 68_352, 85_440, 96_832];
     assert_eq!(handed, expected.map(|ns| Time::ZERO + Duration::from_ns(ns)));
-    assert_eq!(sent(&p, RECEIVER).iter().filter(|&&header| header == Header::Cnp).count(), 1);
+    assert_eq!(sent(&p, RECEIVER).iter().filter(|&&header| header == Bth::Cnp).count(), 1);
 }
 
 #[test]
@@ -161,7 +161,8 @@ fn notifications_keep_their_distance() {
             },
         );
         assert!(p.run(LONG));
-        let notified: Vec<Time> = p.log.iter().filter(|sent| sent.3.header == Header::Cnp).map(|sent| sent.0).collect();
+        let notified: Vec<Time> =
+            p.log.iter().filter(|sent| sent.3.header.bth == Bth::Cnp).map(|sent| sent.0).collect();
         assert!(notified.windows(2).all(|pair| pair[1].since(pair[0]) >= config.cnp_interval()), "{notified:?}");
         assert!(notified.len() >= expected, "{notified:?}");
     }
@@ -179,20 +180,38 @@ fn timely_spaces_segments_and_asks_for_their_acknowledgement() {
     let handed: Vec<Time> = p.log.iter().filter(|sent| sent.1 == SENDER).map(|sent| sent.0).collect();
     let expected = [0, 17_088, 25_632, 51_264, 59_808, 79_744, 88_288, 108_224, 116_768];
     assert_eq!(handed, expected.map(|ns| Time::ZERO + Duration::from_ns(ns)));
-    assert_eq!(sent(&p, RECEIVER), [3, 5, 7, 9].map(Header::Ack));
+    assert_eq!(sent(&p, RECEIVER), [3, 5, 7, 9].map(Bth::Ack));
+}
+
+#[test]
+fn numbers_of_packets_are_whole_again() {
+    for (psn, near, all) in [
+        (0, 0, 0),
+        (7, 3, 7),
+        (3, 7, 3),
+        (0, u64::from(u32::MAX), 1 << 32),
+        (u32::MAX, 1 << 32, u64::from(u32::MAX)),
+        (5, (9 << 32) + 2, (9 << 32) + 5),
+        // Of a packet that was never sent.
+        (u32::MAX, 0, 0),
+    ] {
+        assert_eq!(whole(psn, near), all);
+    }
 }
 
 proptest! {
     /// Whatever is lost, late, doubled or returned: the message arrives once, in order, and both ends close.
     #[test]
-    fn a_message_arrives_whatever_happens(message in 0..40_000_u64, ack_every in 0..5_u32, control in 0..4_u8, fates in prop::collection::vec(0..12_u8, 0..60)) {
+    fn a_message_arrives_whatever_happens(message in 0..40_000_u64, ack_every in 0..5_u32, control in 0..5_u8, fates in prop::collection::vec(0..12_u8, 0..60)) {
         let timely = |variant, segment| TimelyConfig { variant, segment: Bytes(segment), ..TimelyConfig::default() };
         let congestion = match control {
             1 => Some(Congestion::Dcqcn(DcqcnConfig::default())),
             2 => Some(Congestion::Timely(timely(Variant::Gradient, 4000))),
             3 => Some(Congestion::Timely(timely(Variant::Patched, 1))),
+            4 => Some(Congestion::Hpcc(HpccConfig::default())),
             _ => None,
         };
+        let ack_every = if control == 4 { 1 } else { ack_every };
         let config = RoceConfig { ack_every, congestion, retries: 1000, timeout: Duration::from_us(300), ..RoceConfig::default() };
         let mut p = pair_of(&config, message, move |n, _, _| match fates.get(n as usize) {
             Some(0..=2) => Fate::Drop,

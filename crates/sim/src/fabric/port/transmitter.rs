@@ -9,6 +9,7 @@ use crate::engine::wheel::Entity;
 use crate::fabric::queue::{Discipline, Enqueued, Passing, Visit};
 use crate::fabric::tap::Noted;
 use crate::random;
+use anabranch_transport::telemetry::Hop;
 use anabranch_transport::{Duration, Rate};
 
 /// No packet waits.
@@ -38,7 +39,7 @@ pub(super) struct Transmitter {
     pub(super) inspects_passing: bool,
     /// Where what it sends is until it arrives.
     pub(super) keeps: Keeps,
-    /// Whether transmissions start with a pause, somebody captures them, or the far end may pause packets.
+    /// Whether transmissions start with a pause, somebody captures them, packets are written into, or the far end may pause them.
     pub(super) particular: bool,
     /// See [`PortCounters::waited`](super::PortCounters::waited).
     pub(super) waited: u128,
@@ -121,10 +122,13 @@ impl Transmitter {
         ((u128::from(self.rare.random) * u128::from(self.rare.pause.ps())) >> 64) as u64
     }
 
-    /// When a transmission starts that could start at `start`. The tap is told.
+    /// When a transmission starts that could start at `start`. The tap is told, and the port's state written into the packet.
     #[cold]
-    fn start_of(&mut self, hot: &Hot, id: PacketId, start: u64) -> u64 {
+    fn start_of(&mut self, entity: Entity, hot: &Hot, pending: &mut Pending, id: PacketId, start: u64) -> u64 {
         let at = if self.is_jittery() { start + self.pause() } else { start };
+        if self.rare.writes.is_some_and(|flags| hot.has(flags)) {
+            pending.stamps.add(id, entity, Hop::new(self.rate, at, self.bytes, self.queued));
+        }
         let arrival = at + self.transmit_time(hot.size) + self.delay;
         if let Some(tap) = &mut self.rare.tap {
             tap.note(Noted::Started { id, hot: *hot, at, arrival });
@@ -148,7 +152,7 @@ impl Transmitter {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "each transmission of each packet")]
     fn start(&mut self, entity: Entity, hots: &mut [Hot], pending: &mut Pending, id: PacketId, start: u64) {
-        let start = if self.particular { self.start_of(&hots[id as usize], id, start) } else { start };
+        let start = if self.particular { self.start_of(entity, &hots[id as usize], pending, id, start) } else { start };
         let size = hots[id as usize].size;
         self.packets += 1;
         self.bytes += u64::from(size);

@@ -215,6 +215,13 @@ impl Routes {
         self.hops[self.pair(src, dst)].saturating_add(host_links)
     }
 
+    /// Links on the longest of the shortest paths between two hosts; 255 for that many or more.
+    pub fn most_hops(&self) -> u8 {
+        let host_links = if self.first_row == 0 { 0 } else { 2 };
+        let joined = self.hops.iter().zip(&self.paths).filter(|&(_, &paths)| paths > 0);
+        joined.map(|(&hops, _)| hops.saturating_add(host_links)).max().unwrap_or(0)
+    }
+
     fn pair(&self, src: u32, dst: u32) -> usize {
         self.seats[src as usize].rack as usize * self.columns + self.seats[dst as usize].rack as usize
     }

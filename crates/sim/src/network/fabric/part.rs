@@ -144,13 +144,12 @@ impl Fabric {
         mut take: impl FnMut(Message),
     ) -> u64 {
         let p = &mut self.ports[port as usize];
-        let Engine { pending, packets, .. } = engine;
-        p.catch_up(port, packets.hots(), pending, before - 1);
-        if let Some((mut wire, mut arrival)) = p.take_wire(port, pending) {
+        p.catch_up(port, engine.packets.hots(), &mut engine.pending, before - 1);
+        if let Some((mut wire, mut arrival)) = p.take_wire(port, &mut engine.pending) {
             while !wire.is_empty() {
-                let id = wire.pop(packets.hots());
-                let next = packets.hot(id).at;
-                take(message(packets, port, arrival, id));
+                let id = wire.pop(engine.packets.hots());
+                let next = engine.packets.hot(id).at;
+                take(message(engine, port, arrival, id));
                 arrival = next;
             }
         }
@@ -159,16 +158,18 @@ impl Fabric {
 
     /// Hands over all that goes [elsewhere](Keeps::Elsewhere), and to which node.
     pub(in crate::network) fn send_elsewhere(&self, engine: &mut Engine, mut take: impl FnMut(NodeId, Message)) {
-        let Engine { pending, packets, .. } = engine;
-        for Arrival { time, link, packet } in pending.elsewhere.drain(..) {
-            take(self.ports[link as usize].peer(), message(packets, link, time, packet));
+        let mut elsewhere = std::mem::take(&mut engine.pending.elsewhere);
+        for Arrival { time, link, packet } in elsewhere.drain(..) {
+            take(self.ports[link as usize].peer(), message(engine, link, time, packet));
         }
+        engine.pending.elsewhere = elsewhere;
     }
 
     /// A packet comes from another part.
     pub(in crate::network) fn receive(&mut self, engine: &mut Engine, message: &Message) {
         let Engine { pending, packets, .. } = engine;
         let id = packets.insert(message.hot, message.header);
+        pending.stamps.take(id);
         let port = &mut self.ports[message.port as usize];
         let arrival = Arrival { time: message.arrival, link: message.port, packet: id };
         if port.keeps() == Keeps::InBox && pending.boxes.put(port.peer(), arrival) {
@@ -179,7 +180,10 @@ impl Fabric {
 }
 
 /// Takes a packet out.
-fn message(packets: &mut Packets, port: PortId, arrival: u64, id: PacketId) -> Message {
+fn message(Engine { packets, pending, .. }: &mut Engine, port: PortId, arrival: u64, id: PacketId) -> Message {
+    if !pending.stamps.is_empty() {
+        packets.header_mut(id).append(&pending.stamps.take(id));
+    }
     let message = Message { port, arrival, hot: *packets.hot(id), header: *packets.header(id) };
     packets.remove(id);
     message

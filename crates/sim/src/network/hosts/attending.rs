@@ -3,7 +3,7 @@
 //! Compiled for each protocol, and where its ends are types of their own, for each end: which it is, is asked once.
 
 use super::Hosts;
-use crate::engine::arena::{Hot, NO_PACKET, flag};
+use crate::engine::arena::{Hot, NO_PACKET, PacketId, flag};
 use crate::fabric::routing::{Departing, FlowPath as _};
 use crate::host::stack::{Header, HostedHeader, Seen, Visit};
 use crate::host::{EndpointId, Hosted, Place};
@@ -16,7 +16,12 @@ use rand::Rng as _;
 
 /// Something that happens to an endpoint.
 pub(super) trait Act {
-    fn on<E: Endpoint<Header: HostedHeader>>(self, endpoint: &mut E, now: Time) -> Acted<E::Header>;
+    fn on<E: Endpoint<Header: HostedHeader>>(
+        self,
+        endpoint: &mut E,
+        engine: &mut Engine,
+        now: Time,
+    ) -> Acted<E::Header>;
 }
 
 /// What comes of it at once, before the endpoint is asked for anything else.
@@ -30,15 +35,27 @@ pub(super) enum Acted<H> {
 
 /// A packet has arrived.
 pub(super) struct Arrive {
+    pub(super) packet: PacketId,
     pub(super) header: Header,
     pub(super) seen: Seen,
 }
 
 impl Act for Arrive {
     #[inline]
-    fn on<E: Endpoint<Header: HostedHeader>>(self, endpoint: &mut E, now: Time) -> Acted<E::Header> {
+    fn on<E: Endpoint<Header: HostedHeader>>(
+        self,
+        endpoint: &mut E,
+        engine: &mut Engine,
+        now: Time,
+    ) -> Acted<E::Header> {
         match E::Header::from_any(&self.header) {
-            Some(header) => endpoint.handle_packet(now, &self.seen.arrival(*header)),
+            Some(header) => {
+                let mut header = *header;
+                if E::Header::IS_WRITTEN_INTO {
+                    header.append(&engine.pending.stamps.take(self.packet));
+                }
+                endpoint.handle_packet(now, &self.seen.arrival(header));
+            }
             None => debug_assert!(false, "a packet reached an endpoint of another protocol"),
         }
         Acted::Nothing
@@ -59,7 +76,12 @@ pub(super) enum Rarely {
 
 impl Act for Rarely {
     #[inline]
-    fn on<E: Endpoint<Header: HostedHeader>>(self, endpoint: &mut E, now: Time) -> Acted<E::Header> {
+    fn on<E: Endpoint<Header: HostedHeader>>(
+        self,
+        endpoint: &mut E,
+        _engine: &mut Engine,
+        now: Time,
+    ) -> Acted<E::Header> {
         if let Self::Provide(bytes) | Self::Fire { written: Some(bytes) } = self {
             endpoint.set_available(now, bytes);
         }
@@ -80,7 +102,12 @@ pub(super) struct Turn {
 
 impl Act for Turn {
     #[inline]
-    fn on<E: Endpoint<Header: HostedHeader>>(self, endpoint: &mut E, now: Time) -> Acted<E::Header> {
+    fn on<E: Endpoint<Header: HostedHeader>>(
+        self,
+        endpoint: &mut E,
+        _engine: &mut Engine,
+        now: Time,
+    ) -> Acted<E::Header> {
         endpoint.poll_pull(now).map_or(Acted::Unused(self.interface), Acted::Sends)
     }
 }
@@ -117,7 +144,7 @@ impl<A: Act> Visit for Attending<'_, A> {
     fn visit<E: Endpoint<Header: HostedHeader>>(self, place: &mut Place, endpoint: &mut E) -> Wants {
         let Self { hosts, engine, fabric, ledger, id, act } = self;
         let now = engine.now();
-        let acted = act.on(endpoint, now);
+        let acted = act.on(endpoint, engine, now);
         let delivered = place.feeds.map(|_| endpoint.stats().bytes_delivered);
         match acted {
             Acted::Nothing => {}
@@ -257,6 +284,10 @@ impl Hosts {
         };
         ledger.packet_sent();
         let packet = engine.packets.insert(hot, transmit.header.into_any());
+        if H::IS_WRITTEN_INTO {
+            // Of another packet that had this handle.
+            engine.pending.stamps.take(packet);
+        }
         if self.interfaces.several {
             return fabric.forward(engine, ledger, self, place.host, packet);
         }

@@ -240,6 +240,12 @@ impl Divided {
             let [near, far] = ends(part_of, fabric, port);
             if near != far {
                 fabric.port(engine, port);
+            }
+        }
+        engine.settle_stamps();
+        for port in 0..fabric.graph().ports() {
+            let [near, far] = ends(part_of, fabric, port);
+            if near != far {
                 let part = &mut self.parts[far];
                 fabric.give_wire(&mut engine.packets, port, &mut part.fabric, &mut part.engine.packets);
             }
@@ -283,6 +289,7 @@ impl Divided {
         let part_of = &*self.partition.part_of;
         for part in &mut self.parts {
             engine.add(&mut part.engine);
+            part.engine.settle_stamps();
         }
         let now = engine.now;
         for (entity, time) in engine.pending.wheel.drain(now) {

@@ -1,0 +1,99 @@
+//! HPCC: flows that share a link fill it to the target and leave no queue; what they add is told by the window's law.
+
+use crate::common::{at, complete, drop_tail, run, setup, star, unicast, us};
+use anabranch_sim::fabric::graph::Graph;
+use anabranch_sim::fabric::pfc::{Pfc, Threshold};
+use anabranch_sim::fabric::routing::RoutingMode::Single;
+use anabranch_sim::host::protocol::Protocol;
+use anabranch_sim::network::{Sampling, Setup, Stop};
+use anabranch_sim::workload::Session;
+use anabranch_transport::roce::{Congestion, HpccConfig, RoceConfig};
+use anabranch_transport::{Bytes, Duration, Rate};
+
+const LINE: Rate = Rate::from_gbps(100);
+/// Of a packet of 1068 B 44 B are headers and 42 B telemetry.
+const PAYLOAD_GBPS: f64 = 100.0 * 982.0 / 1068.0;
+/// Two links of 5 us each way, a packet on both, and its answer of 86 B.
+const RTT: Duration = Duration(20_000_000 + 2 * (1068 + 86) * 80);
+
+/// Hosts at 100 Gbps over links of 5 us.
+fn fabric(hosts: u32) -> Graph {
+    let mut graph = star(hosts);
+    graph.links.iter_mut().for_each(|link| (link.rate, link.delay) = (LINE, us(5)));
+    graph
+}
+
+fn hpcc(config: &HpccConfig) -> Protocol {
+    let config = HpccConfig { base_rtt: Some(RTT), ..config.clone() };
+    Protocol::Roce(RoceConfig { header: Bytes(44 + 42), ..RoceConfig::default() }.with(Congestion::Hpcc(config)))
+}
+
+/// Flows without end that share a link, in the second half of a run.
+struct Shared {
+    /// What the application gets, Gbps: of each flow, the least first.
+    rates: Vec<f64>,
+    /// Mean and longest queue, bytes.
+    queue: f64,
+    longest: f64,
+}
+
+/// So many of them begin 100 us after each other, for `ms`.
+fn share(flows: u32, ms: u64, config: &HpccConfig) -> Shared {
+    let endless = |n: u32| Session { size: None, start: at(u64::from(n - 1) * 100), ..unicast(n, 0, 0) };
+    let sessions = (1..=flows).map(endless).collect();
+    let interval = us(20);
+    let record = run(Setup {
+        stop: Stop::Limit,
+        time_limit: at(1000 * ms),
+        sampling: Sampling { interval, queues: true, goodput: true, ..Sampling::default() },
+        ..setup(fabric(flows + 1), drop_tail(u32::MAX), hpcc(config), Single, sessions)
+    });
+    let (half, samples) = (us(500 * ms).ps(), (500 * ms / 20) as f64);
+    let port = record.links.iter().find(|link| link.dst == "h0").expect("a downlink").link;
+    let late = |metric| record.series.iter().filter(move |s| s.metric == metric && s.time > half);
+    let mut rates = vec![0.0; flows as usize];
+    late("goodput_bps").for_each(|s| rates[s.id as usize] += s.value / samples / 1e9);
+    rates.sort_by(f64::total_cmp);
+    // What has no sample had an empty queue.
+    let queues: Vec<f64> = late("queue_bytes").filter(|s| s.id == port).map(|s| s.value).collect();
+    Shared { rates, queue: queues.iter().sum::<f64>() / samples, longest: queues.into_iter().fold(0.0, f64::max) }
+}
+
+/// In a steady state a window loses with each round trip what it gains, `W (1 - eta / U) = W_AI`. The windows of N flows make U together:
+/// `U = eta + N W_AI / W_first`, so that the link is full with as many flows as the increase is made for. U counts what waits, too.
+#[test]
+fn what_flows_add_is_what_the_law_says() {
+    let bdp = LINE.bytes_in(RTT) as f64;
+    for (flows, made_for) in [(1, 100), (4, 100), (16, 100), (4, 20), (50, 100)] {
+        let shared = share(flows, 20, &HpccConfig { flows: made_for, max_stage: 0, ..HpccConfig::default() });
+        let used = shared.rates.iter().sum::<f64>() / PAYLOAD_GBPS;
+        let (expected, waits) = (0.95 + 0.05 * f64::from(flows) / f64::from(made_for), shared.queue / bdp);
+        let spread = shared.rates[shared.rates.len() - 1] / shared.rates[0];
+        println!(
+            "{flows} of {made_for}: {used:.3} and {waits:.3} wait, expected {expected:.3}; spread {spread:.2}, queue at most {:.0} B",
+            shared.longest
+        );
+        assert!(used < expected + 0.005 && used + waits > expected - 0.005, "{flows} of {made_for}: {used} {waits}");
+        assert!(shared.longest < 0.05 * bdp && spread < 1.6, "{flows} of {made_for}: {} {spread}", shared.longest);
+    }
+}
+
+/// Sixteen senders begin at once with 4 MB each. Their first windows come before anything is known, and are all that waits for long: nothing is
+/// lost or sent twice, and HPCC leaves little to pauses.
+#[test]
+fn an_incast_loses_nothing_and_pauses_less_than_without_it() {
+    let pauses = |protocol| {
+        let sessions = (1..17).map(|host| unicast(host, 0, 4_000_000)).collect();
+        let pfc = Pfc { priorities: 1, threshold: Threshold::Fixed { xoff: 300_000, xon: 290_000 }, headroom: None };
+        let record =
+            complete(Setup { pfc: Some(pfc), ..setup(fabric(17), drop_tail(u32::MAX), protocol, Single, sessions) });
+        let repeated: u64 = record.flows.iter().map(|flow| flow.packets_retransmitted + flow.timeouts).sum();
+        assert_eq!((record.conservation.dropped, repeated), (0, 0));
+        let last = record.flows.iter().filter_map(|flow| flow.end).max().expect("all end");
+        (record.links.iter().map(|link| link.pause_frames).sum::<u64>(), last)
+    };
+    let plain = pauses(Protocol::Roce(RoceConfig::default()));
+    let hpcc = pauses(hpcc(&HpccConfig::default()));
+    println!("pause frames and end: {plain:?}, with HPCC {hpcc:?}");
+    assert!(10 * hpcc.0 < plain.0, "{plain:?} {hpcc:?}");
+}
