@@ -195,6 +195,7 @@ instructions: ## compare instruction counts of small runs with the record (needs
 -include tests/crosscheck/crosscheck.mk
 -include tests/worlds/worlds.mk
 -include tests/linux/linux.mk
+-include tests/htsim/htsim.mk
 
 clean: ## remove what the tasks make, results included
 	rm -rf .venv .uv target out .pytest_cache .mypy_cache .ruff_cache .hypothesis python/anabranch/_core*.so python/anabranch/share

@@ -238,8 +238,9 @@ def schema() -> str:
     """Return the JSON Schema of scenario files."""
 
 def transports() -> str:
-    """List the transports as JSON: ``[{"transport", "driven_by", "groups", "lossless", "telemetry", "queue", "routing", "page"}]``.
+    """List the transports as JSON.
 
+    ``[{"transport", "driven_by", "groups", "lossless", "telemetry", "queue", "routing", "page"}]``;
     ``transport``, ``queue`` and ``routing`` are ``{"name", "summary"}``.
     """
 

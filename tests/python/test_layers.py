@@ -50,7 +50,7 @@ LAYERS = {
     """,
     "transport": """
         units
-        config standings
+        config standings telemetry
         demotion endpoint rank
         ends
         back_off object outbox pacer pull ranges retries round_trip

@@ -1,10 +1,9 @@
 //! Congestion controls of RoCEv2: which one a connection has, and what it is told.
 
 use super::dcqcn::{self, DcqcnConfig};
-use super::hpcc::{self, HpccConfig};
+use super::hpcc::{self, Feedback, HpccConfig};
 use super::segments::{Packet, Segments};
 use super::timely::{self, TimelyConfig};
-use crate::telemetry::Telemetry;
 use crate::units::{Rate, Time};
 
 /// Which one, and its parameters.
@@ -55,17 +54,6 @@ pub(super) enum Control {
     Dcqcn(dcqcn::RateControl),
     Timely { rate: timely::RateControl, segments: Segments },
     Hpcc(hpcc::WindowControl),
-}
-
-/// What an acknowledgement says.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Feedback {
-    /// All packets before this one have arrived.
-    pub(super) expected: u64,
-    /// The packet that the sender will send next.
-    pub(super) next: u64,
-    /// What switches wrote into the packet that is acknowledged.
-    pub(super) telemetry: Telemetry,
 }
 
 /// What follows a packet.

@@ -6,7 +6,6 @@
 //! reaches the target, below it grows by a little, some steps long, then in proportion, too (`ComputeWind`). Each acknowledgement changes the window, but from a
 //! reference that changes once in a round trip, so that no queue is answered twice (`NewAck`).
 
-use super::congestion::Feedback;
 use crate::config::ConfigError;
 use crate::telemetry::{Hop, MAX_HOPS, TRUSTED, Telemetry};
 use crate::units::{Bytes, Duration, PS_PER_S, Rate, Time};
@@ -71,6 +70,17 @@ impl HpccConfig {
         let grows = self.target < 1.0 || self.additive_increase.is_some();
         check(grows, "target", "1 leaves no increase: give additive_increase".into())
     }
+}
+
+/// What an acknowledgement says.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Feedback {
+    /// All packets before this one have arrived.
+    pub(super) expected: u64,
+    /// The packet that the sender will send next.
+    pub(super) next: u64,
+    /// What switches wrote into the packet that is acknowledged.
+    pub(super) telemetry: Telemetry,
 }
 
 /// The window of a connection, and its pace: a window in each round trip.

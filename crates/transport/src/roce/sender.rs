@@ -1,6 +1,7 @@
 //! The end that has a message: sends its packets at a pace, and goes back where the receiver says, or after a timeout.
 
-use super::congestion::{Control, Feedback};
+use super::congestion::Control;
+use super::hpcc::Feedback;
 use super::segments::Packet;
 use super::{Bth, Congestion, Header, RoceConfig, packets};
 use crate::retries::Retries;

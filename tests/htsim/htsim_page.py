@@ -1,0 +1,89 @@
+"""The page docs/fidelity/htsim.md: the template with tables and numbers from the record."""
+
+import json
+import re
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from htsim_case import CASES, PACKETS
+
+TEMPLATE = Path(__file__).resolve().parent / "htsim.template.md"
+T_975 = {5: 2.776}
+"""Student's t of a 95 % interval, by the number of seeds."""
+
+
+@dataclass(frozen=True)
+class Times:
+    """Completion times of flows in microseconds, by seed, each sorted."""
+
+    theirs: list[list[float]]
+    ours: list[list[float]]
+
+    def apart(self) -> float:
+        """How far apart the two distributions of times are: the mean distance of sorted times, over their mean."""
+        them, us = (sorted(time for times in side for time in times) for side in (self.theirs, self.ours))
+        return statistics.fmean(abs(a - b) for a, b in zip(them, us, strict=True)) / statistics.fmean(them)
+
+
+@dataclass(frozen=True)
+class Record:
+    """What was measured: csg-htsim's commit, and the times of each case and matrix."""
+
+    commit: str
+    rows: Mapping[str, Times]
+
+    @classmethod
+    def of_json(cls, text: str) -> "Record":
+        told = json.loads(text)
+        return cls(told["commit"], {name: Times(**times) for name, times in told["rows"].items()})
+
+    def as_json(self) -> str:
+        def listed(times: Sequence[Sequence[float]]) -> list[list[float]]:
+            return [[round(time, 1) for time in of_seed] for of_seed in times]
+
+        rows = {name: {"theirs": listed(times.theirs), "ours": listed(times.ours)} for name, times in self.rows.items()}
+        lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(times)}" for name, times in rows.items())
+        return f'{{"commit": {json.dumps(self.commit)}, "rows": {{\n{lines}\n}}}}\n'
+
+
+def interval(values: Sequence[float]) -> str:
+    """A mean of seeds and half of its 95 % confidence interval."""
+    half = T_975[len(values)] * statistics.stdev(values) / len(values) ** 0.5
+    return f"{statistics.fmean(values):.0f} ± {half:.0f}"
+
+
+def table(record: Record, kind: str) -> str:
+    """All cases on one matrix."""
+    lines = [
+        "| transport | csg-htsim, mean FCT in us | Anabranch | ratio | csg-htsim, last flow | Anabranch | apart |",
+        "|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    for case in CASES:
+        times = record.rows[f"{case.name}, {kind}"]
+        means = [[statistics.fmean(flows) for flows in side] for side in (times.theirs, times.ours)]
+        lasts = [[flows[-1] for flows in side] for side in (times.theirs, times.ours)]
+        ratio = statistics.fmean(means[1]) / statistics.fmean(means[0])
+        cells = [*map(interval, means), f"{ratio:.3f}", *map(interval, lasts), f"{100 * times.apart():.1f} %"]
+        lines.append(f"| {case.name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def number(record: Record, what: str) -> str:
+    """A number in a sentence: `ratio`, `apart`, `theirs` or `ours` (mean FCT) of a case and a matrix."""
+    word, _, name = what.partition(" ")
+    times = record.rows[name]
+    means = {side: statistics.fmean(map(statistics.fmean, getattr(times, side))) for side in ("theirs", "ours")}
+    if word == "ratio":
+        return f"{means['ours'] / means['theirs']:.3f}"
+    return f"{100 * times.apart():.1f} %" if word == "apart" else f"{means[word]:.0f}"
+
+
+def page(record: Record) -> str:
+    """The page."""
+    text = TEMPLATE.read_text(encoding="utf-8")
+    for kind in PACKETS:
+        text = text.replace(f"{{table {kind}}}", table(record, kind))
+    text = text.replace("{commit}", record.commit[:7])
+    return re.sub(r"\{((?:ratio|apart|theirs|ours) [^}]+)\}", lambda found: number(record, found[1]), text)
