@@ -13,8 +13,8 @@ pub struct Pending {
     pub boxes: Boxes,
     /// In a part of a run that goes in windows: arrivals in other parts.
     pub elsewhere: Vec<Arrival>,
-    /// What switches have written into packets.
-    pub stamps: Stamps,
+    /// What switches have written into packets: boxed, so that ports which write nothing need not fear for the rest.
+    pub stamps: Box<Stamps>,
 }
 
 /// Where a link keeps the packets that are on their way.
@@ -33,7 +33,7 @@ pub enum Keeps {
 impl Pending {
     /// In a wheel only.
     pub fn new(wheel: Wheel) -> Self {
-        Self { wheel, boxes: Boxes::default(), elsewhere: Vec::new(), stamps: Stamps::default() }
+        Self { wheel, boxes: Boxes::default(), elsewhere: Vec::new(), stamps: Box::default() }
     }
 
     /// Whether nothing is to happen.

@@ -5,6 +5,7 @@ use super::Rare;
 use crate::engine::arena::{Fifo, Hot, NO_PACKET, PacketId};
 use crate::engine::boxes::Arrival;
 use crate::engine::pending::{Keeps, Pending};
+use crate::engine::stamps::Stamps;
 use crate::engine::wheel::Entity;
 use crate::fabric::queue::{Discipline, Enqueued, Passing, Visit};
 use crate::fabric::tap::Noted;
@@ -124,10 +125,10 @@ impl Transmitter {
 
     /// When a transmission starts that could start at `start`. The tap is told, and the port's state written into the packet.
     #[cold]
-    fn start_of(&mut self, entity: Entity, hot: &Hot, pending: &mut Pending, id: PacketId, start: u64) -> u64 {
+    fn start_of(&mut self, entity: Entity, hot: &Hot, stamps: &mut Stamps, id: PacketId, start: u64) -> u64 {
         let at = if self.is_jittery() { start + self.pause() } else { start };
         if self.rare.writes.is_some_and(|flags| hot.has(flags)) {
-            pending.stamps.add(id, entity, Hop::new(self.rate, at, self.bytes, self.queued));
+            stamps.add(id, entity, Hop::new(self.rate, at, self.bytes, self.queued));
         }
         let arrival = at + self.transmit_time(hot.size) + self.delay;
         if let Some(tap) = &mut self.rare.tap {
@@ -152,7 +153,11 @@ impl Transmitter {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "each transmission of each packet")]
     fn start(&mut self, entity: Entity, hots: &mut [Hot], pending: &mut Pending, id: PacketId, start: u64) {
-        let start = if self.particular { self.start_of(entity, &hots[id as usize], pending, id, start) } else { start };
+        let start = if self.particular {
+            self.start_of(entity, &hots[id as usize], &mut pending.stamps, id, start)
+        } else {
+            start
+        };
         let size = hots[id as usize].size;
         self.packets += 1;
         self.bytes += u64::from(size);
