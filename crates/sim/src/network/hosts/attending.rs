@@ -49,13 +49,12 @@ impl Act for Arrive {
         now: Time,
     ) -> Acted<E::Header> {
         match E::Header::from_any(&self.header) {
-            Some(header) => {
+            Some(header) if E::Header::IS_WRITTEN_INTO => {
                 let mut header = *header;
-                if E::Header::IS_WRITTEN_INTO {
-                    header.append(&engine.pending.stamps.take(self.packet));
-                }
+                header.append(&engine.pending.stamps.take(self.packet));
                 endpoint.handle_packet(now, &self.seen.arrival(header));
             }
+            Some(header) => endpoint.handle_packet(now, &self.seen.arrival(*header)),
             None => debug_assert!(false, "a packet reached an endpoint of another protocol"),
         }
         Acted::Nothing
