@@ -17,7 +17,14 @@ from anabranch.reproduce.measures import Setting, Value
 EXPERIMENTS = registry.of_paper("rivals")
 APART = {"udp", "front-back", "polyraptor"}
 """Transports that take no part; `paper.toml` says why."""
+LOSSLESS = {one.name for one in anabranch.transports() if one.lossless}
+TAKING_PART = {one.name for one in anabranch.transports()} - APART
 BESIDE = {"p50 all", "p99 all", *ranking.OTHERS}
+
+
+def taking_part(experiment: Experiment) -> set[str]:
+    """The transports of an experiment: links cannot fail in a fabric with priority flow control."""
+    return TAKING_PART - (LOSSLESS if "failure" in experiment.scenario else set())
 
 
 def setting(**values: tuple[float, float | None]) -> Setting:
@@ -45,13 +52,12 @@ def test_who_does_not_finish_comes_last() -> None:
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda one: one.name)
 def test_every_transport_takes_part_with_what_it_was_made_for(experiment: Experiment) -> None:
-    known = {one.name: one for one in anabranch.transports() if one.name not in APART}
     job = runner.prepare(experiment, Path(), quick=True)
-    assert {run.transport for run in job.plan.runs} == set(known)
+    assert {run.transport for run in job.plan.runs} == taking_part(experiment)
     assert experiment.ranking is not None
-    assert set(experiment.ranking.home) <= set(known)
+    assert set(experiment.ranking.home) <= taking_part(experiment)
     for run in job.plan.runs:
-        assert ("pfc" in run.point["switch"]) == known[run.transport].lossless
+        assert ("pfc" in run.point["switch"]) == (run.transport in LOSSLESS)
         assert "queue" not in run.point["switch"]
     # What does not fit a transport is said, and why it is left so.
     said = {remark.text.partition(":")[0] for run in job.plan.runs for remark in run.remarks}
@@ -77,15 +83,14 @@ def test_every_transport_finishes_its_flows_and_has_every_measure(experiment: Ex
     assert now is not None
     assert (made.model, made.parts, made.incomplete) == (now.model, now.parts, 0)
     assert made.as_json() == json.loads(file.read_text())
-    names = {one.name for one in anabranch.transports()} - APART
     for one in measures.from_json(made.settings):
-        assert set(one.transports) == names
-        sizes = {name for own in one.transports.values() for name in own if name.startswith("p")}
+        assert set(one.transports) == taking_part(experiment)
+        sizes = {name for own in one.transports.values() for name in own if name.startswith("p")}  # slowdowns, pauses
         for transport, own in one.transports.items():
-            assert own.keys() >= BESIDE | sizes - {"paused"}, f"{one.name}, {transport}"
+            assert own.keys() >= BESIDE | sizes, f"{one.name}, {transport}"
             assert ranking.unfinished(own) == 0, f"{one.name}, {transport}"
             assert own["p99 all"].mean >= own["p50 all"].mean >= 1.0
-            assert own["paused"].mean == 0 or transport in {"roce", "dcqcn", "timely", "hpcc"}
+            assert own["paused"].mean == 0 or transport in LOSSLESS
 
 
 def test_the_page_has_every_setting_and_ranks_at_home_and_away(out: Path) -> None:
@@ -93,7 +98,7 @@ def test_the_page_has_every_setting_and_ranks_at_home_and_away(out: Path) -> Non
     page = ranking.markdown(EXPERIMENTS, {name: made for name, made in records.items() if made}, {})
     table = page.partition("### Home and away")[2].partition("\n### ")[0]
     rows = [line for line in table.splitlines() if line.startswith("| ")]
-    assert len(rows) == 1 + len(anabranch.transports()) - len(APART)
+    assert len(rows) == 1 + len(TAKING_PART)
     assert len(re.findall(r"^#### ", page, re.MULTILINE)) == sum(
         len(made.settings) for made in records.values() if made
     )
