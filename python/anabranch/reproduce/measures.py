@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 QUANTILES = {"p50": 0.5, "p99": 0.99}
 ALL = stats.BUCKETS[-1].name
 GROUP = ("setting", "transport")
+LINKS = ("goodput", "queue_max", "queue_mean", "paused", "lost", "trimmed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +58,9 @@ class Setting:
         Transport to measure to value. Measures: ``p50 BUCKET`` and ``p99 BUCKET`` (slowdown of the flows of a size, of
         `stats.BUCKETS`), ``goodput`` (bits per second: bytes of all flows over the time from the first request to the
         last completion), ``queue_max`` and ``queue_mean`` (bytes: the longest queue of a switch's port, and the largest
-        mean over time), ``paused`` (share of the run for which links were paused, mean over links), ``lost`` (packets
-        lost or trimmed, over data packets sent), ``unfinished`` (flows of all seeds).
+        mean over time), ``paused`` (share of the run for which links were paused, mean over links), ``lost`` and
+        ``trimmed`` (packets that switches dropped or trimmed, over data packets sent), ``unfinished`` (flows of all
+        seeds).
     """
 
     name: str
@@ -162,7 +164,7 @@ def _slowdowns(flows: pl.DataFrame) -> list[pl.DataFrame]:
 def _rest(results: Tables, runs: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
     """Goodput, and what the links saw."""
     of_switch = pl.col("src_level") != "host"
-    lost = pl.sum_horizontal(pl.col("dropped", "trimmed", "headroom_drops").fill_null(0).sum())
+    lost = pl.sum_horizontal(pl.col("dropped", "headroom_drops").fill_null(0).sum())
     seen = (
         results.scan("links")
         .group_by("run")
@@ -170,7 +172,8 @@ def _rest(results: Tables, runs: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFr
             pl.col("queue_max_bytes").filter(of_switch).max().cast(pl.Float64).alias("queue_max"),
             pl.col("queue_mean_bytes").filter(of_switch).max().alias("queue_mean"),
             pl.col("paused_ns").fill_null(0.0).mean(),
-            lost.alias("lost_packets"),
+            lost.alias("lost"),
+            pl.col("trimmed").sum(),
         )
     )
     # A session's packets stand in the row of each of its receivers.
@@ -183,6 +186,6 @@ def _rest(results: Tables, runs: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFr
         by_run = by_run.join(table, on="run", how="left", maintain_order="left")
     by_seed = by_run.with_columns(
         (pl.col("paused_ns") / pl.col("simulated_ns")).alias("paused"),
-        (pl.col("lost_packets") / pl.col("packets_sent")).alias("lost"),
+        pl.col("lost", "trimmed") / pl.col("packets_sent"),
     )
-    return stats.over_seeds(by_seed, GROUP, ["goodput", "queue_max", "queue_mean", "paused", "lost"], stats.CONFIDENCE)
+    return stats.over_seeds(by_seed, GROUP, LINKS, stats.CONFIDENCE)

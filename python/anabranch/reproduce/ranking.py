@@ -35,8 +35,9 @@ OTHERS = {
     "goodput": ("goodput (Gbps)", 1e9),
     "queue_max": ("longest queue (KB)", 1e3),
     "queue_mean": ("mean queue (KB)", 1e3),
-    "paused": ("paused (% of time)", 1e-2),
-    "lost": ("lost or trimmed (% of packets)", 1e-2),
+    "paused": ("paused (%)", 1e-2),
+    "lost": ("lost (%)", 1e-2),
+    "trimmed": ("trimmed (%)", 1e-2),
 }
 """Measures beside the slowdown: what they are called, and the unit in which they are shown."""
 KEY = """\
@@ -44,8 +45,8 @@ Slowdown is the time that a flow took over the least time in which any of the tr
 idle fabric: p50 is the median, p99 the 99th percentile. ± is the 95 % confidence interval of a mean over seeds
 (Student's t); where all seeds give the same number there is none. Goodput: bytes of all flows over the time from the
 first request to the last completion. Queue: of the switches' ports where it is longest, and where its mean over time is
-largest. Paused: the share of the run for which the far end had paused a link, mean over links. Lost or trimmed: packets
-of any kind, over the data packets sent.
+largest. Paused: the share of the run for which the far end had paused a link, mean over links. Lost and trimmed:
+packets that switches dropped (headers and control packets, too) and cut to headers, over the data packets sent.
 
 **Rank**: one more than the number of transports that are better beyond both intervals. Intervals that overlap put
 neither transport before the other; their ranks differ only where a third one is better than one of them. Where not
