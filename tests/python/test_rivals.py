@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
 import anabranch
 from anabranch.cli.main import app
+from anabranch.errors import AnabranchError
 from anabranch.reproduce import Experiment, measures, ranking, record, registry, runner, versions
 from anabranch.reproduce.measures import Setting, Value
+from anabranch.reproduce.model import Paper
 
 EXPERIMENTS = registry.of_paper("rivals")
 APART = {"udp", "front-back", "polyraptor"}
@@ -105,3 +109,56 @@ def test_the_page_has_every_setting_and_ranks_at_home_and_away(out: Path) -> Non
     index = (out / "index.html").read_text()
     assert all(f"<h3>{one.title}</h3>" in index for one in EXPERIMENTS)
     assert "<th>goodput (Gbps)</th>" in (out / "rivals/incast-quick/report.html").read_text()
+
+
+ABOUT = 'title = "T"\nquestion = "Q?"\nsection = "S"\norder = 1\nquick = ["repeat=1"]\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "figure: the key is missing: expected figures, or a ranking"),
+        ('[ranking]\nsetting = "one"\ncommon = ["fasst"]\n', "'fasst' is not among the 'common' of rivals"),
+        ('[ranking]\nsetting = "{a:z}"\ncommon = ["fast"]\n', "'z' is no format of a number"),
+        ('[ranking]\nsetting = "one"\ncommon = ["fast"]\nhome = ["npd"]\n', "'npd' is not among the transports"),
+        ('[ranking]\nsetting = "one"\ncommon = ["fast"]\nby = "p95"\n', "expected one of 'p50', 'p99', 'goodput'"),
+    ],
+)
+def test_what_does_not_fit_a_ranking_is_said(text: str, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "experiment.toml"
+    file.write_text(ABOUT + text)
+    paper = Paper(order=1, short="R", reference="R", name="rivals", common={"fast": ('fabric.rate="100Gbps"',)})
+    with pytest.raises(AnabranchError, match=re.escape(said)):
+        registry.experiment(file, paper)
+
+
+def test_common_settings_are_those_of_both_sizes_and_of_the_hash(tmp_path: Path) -> None:
+    file = tmp_path / "experiment.toml"
+    file.write_text(ABOUT + '[ranking]\nsetting = "one"\ncommon = ["fast", "short"]\n')
+    common = {"fast": ('fabric.rate="100Gbps"',), "short": ('fabric.delay="1us"',)}
+    one = registry.experiment(file, Paper(order=1, short="R", reference="R", name="rivals", common=common))
+    assert one.overrides(quick=False) == ('fabric.rate="100Gbps"', 'fabric.delay="1us"')
+    assert one.overrides(quick=True) == (*one.overrides(quick=False), "repeat=1")
+    without = replace(one, common=())
+    assert record.fingerprint(one, "seed = 1", quick=False) != record.fingerprint(without, "seed = 1", quick=False)
+
+
+def test_settings_of_one_name_are_an_error(out: Path) -> None:
+    (one,) = registry.find(["rivals/incast"])
+    assert one.ranking is not None
+    results = anabranch.load(out / "rivals/incast-quick/results")
+    with pytest.raises(AnabranchError, match="several settings are called 'an Incast'"):
+        measures.measured(results, replace(one, ranking=replace(one.ranking, setting="an Incast")))
+
+
+def test_slowdown_is_over_the_least_ideal_time_of_all_transports(out: Path) -> None:
+    """HPCC's headers and telemetry make its own ideal time longer."""
+    (one,) = registry.find(["rivals/incast"])
+    results = anabranch.load(out / "rivals/incast-quick/results")
+    flows = results.flows.filter(pl.col("workload.incast.placement.senders") == 2)
+    least = flows.group_by("seed", "session").agg(pl.col("ideal_fct_ns").min().alias("least"))
+    of = flows.filter(pl.col("transport") == "hpcc").join(least, on=["seed", "session"])
+    assert (of["ideal_fct_ns"] > of["least"]).all()
+    each = of.group_by("seed").agg((pl.col("fct_ns") / pl.col("least")).median().alias("p50"))
+    found = measures.measured(results, one)[0].transports["hpcc"]["p50 all"].mean
+    assert found == pytest.approx(each["p50"].mean())

@@ -50,7 +50,7 @@ packets that switches dropped (headers and control packets, too) and cut to head
 
 **Rank**: one more than the number of transports that are better beyond both intervals. Intervals that overlap put
 neither transport before the other; their ranks differ only where a third one is better than one of them. Where not
-all flows finished a transport comes last."""
+all flows finished a transport comes last. A rank does not say by how much one is better: the tables do."""
 
 
 def ranks(setting: Setting, by: str) -> dict[str, int]:
@@ -91,7 +91,7 @@ def table(setting: Setting, by: str) -> str:
     """Write a setting: a row for each transport, from the best."""
     sizes = [one for one in BUCKETS if any(f"p50 {one.name}" in own for own in setting.transports.values())]
     sizes = sizes[-1:] if len(sizes) == 2 else sizes  # noqa: PLR2004 - one size and "all" are the same flows
-    columns = {f"{name} {one.name}": (f"{one.label}: {name}", 1.0) for one in sizes for name in measures.QUANTILES}
+    columns = {f"{name} {one.name}": (f"slowdown, {one.label}: {name}", 1.0) for one in sizes for name in measures.QUANTILES}
     columns |= OTHERS
     lines = [["rank", "transport", *(title for title, _ in columns.values())]]
     for name, rank in ranks(setting, by).items():
@@ -196,5 +196,5 @@ def markdown(experiments: Sequence[Experiment], records: Mapping[str, Record], o
         home_and_away(ranked),
     ]
     if waiting:
-        parts.append(f"Not recorded yet: {', '.join(waiting)}.")
+        parts.append(f"Not measured yet: {', '.join(waiting)}.")
     return "\n\n".join([*parts, *(section(one, record, old.get(one.name, "")) for one, record in ranked)])
