@@ -17,7 +17,7 @@ from anabranch.reproduce import comparison, fairness, prose, record, registry
 from anabranch.reproduce.claims import Claim, Measured
 from anabranch.reproduce.drawing import draw
 from anabranch.reproduce.looks import series_of
-from anabranch.reproduce.model import Experiment, Explanation, FigureOf, PanelOf, Paper, Rows, SeriesOf
+from anabranch.reproduce.model import Experiment, Explanation, FigureOf, PanelOf, Paper, Ranking, Rows, SeriesOf
 from anabranch.reproduce.record import Record
 from anabranch.reproduce.rows import Source
 from anabranch.running import plan as planning
@@ -632,6 +632,7 @@ def test_references_are_looked_up_when_files_are_read(
         ("Figures", [FigureOf, PanelOf]),
         ("Claims", [Claim]),
         ("Explanations", [Explanation]),
+        ("Rankings", [Ranking]),
     ],
 )
 def test_the_reference_has_the_keys_of_each_table_and_no_others(section: str, kinds: list[type[Any]]) -> None:

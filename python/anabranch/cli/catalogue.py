@@ -148,7 +148,7 @@ def _entry(one: Experiment, *, quick: bool) -> Entry:
     if one.calculate:
         return Entry(one.name, one.title, one.figures)
     times = costs.known(one.name, quick=quick)
-    runs = planning.runs(bundle.find(one.file), one.quick if quick else ())
+    runs = planning.runs(bundle.find(one.file), one.overrides(quick=quick))
     points = [speed.point_key(run.point) for run in runs]
     if times is not None and all(point in times.seconds for point in points):
         each = [times.seconds[point] * times.speed for point in points]

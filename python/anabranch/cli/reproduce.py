@@ -39,7 +39,7 @@ def reproduce_command(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Experiments (scdp/fig13) or papers (scdp, polyraptor, ndp, joy, song).",
+            help="Experiments (scdp/fig13) or papers (scdp, polyraptor, ndp, joy, song), or rivals.",
             metavar="[NAME]...",
             autocompletion=complete.experiments,
         ),
@@ -166,7 +166,7 @@ def _reproduce(
     keep: bool,
     decode_table: str | None,
 ) -> int:
-    from anabranch.reproduce import comparison, pages, runner  # noqa: PLC0415
+    from anabranch.reproduce import comparison, pages, ranking, runner  # noqa: PLC0415
 
     err = stderr()
     out, chosen = runner.place(out, decode_table), list(_chosen(names, all_=all_))
@@ -195,6 +195,9 @@ def _reproduce(
     rows = comparison.rows([outcome.job.experiment for outcome in outcomes], records)
     if rows:
         stdout().print(_compared(rows))
+    for outcome in outcomes:
+        if outcome.job.experiment.ranking is not None:
+            stdout().print("\n".join(ranking.lines(outcome.job.experiment, outcome.record)), markup=False)
     err.print(f"index: {out / 'index.html'}", markup=False)
     if keep:
         _write_pages(err)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from anabranch.reproduce.claims import Claim
-    from anabranch.reproduce.model import Shared
+    from anabranch.reproduce.model import Ranking, Shared
 
 _, EXPERIMENT = bundle.ABOUT
 
@@ -41,12 +41,22 @@ def names(experiment: Experiment, file: Path) -> None:
     check.rows()
     check.series()
     check.size()
+    if experiment.ranking is not None:
+        check.ranking(experiment.ranking)
+    elif not experiment.figure:
+        check.fail("figure", "the key is missing: expected figures, or a ranking")
     for figure in experiment.figure:
         for panel in figure.panel:
             check.panel(panel, f"figure {figure.number}, panel {panel.key or panel.kind}")
     for claim in experiment.claim:
         check.claim(claim, f"claim {claim.key}")
     check.prose()
+
+
+def common(experiment: Experiment, paper: Paper, file: Path) -> None:
+    """Check that its paper has the settings that a ranking names."""
+    for name in experiment.ranking.common if experiment.ranking else ():
+        _Experiment(experiment, file).known(name, paper.common, f"'common' of {paper.name}", "ranking: common")
 
 
 def shared(paper: Paper, file: Path) -> None:
@@ -220,6 +230,11 @@ class _Experiment(_Shared):
         self.there(f"{at}: caption", placeholders, panel.caption)
         if panel.each and not panel.key:
             self.fail(f"{at}: each", "the key 'key' is missing: expected a letter for each panel")
+
+    def ranking(self, ranking: Ranking) -> None:
+        self.there("ranking: setting", placeholders, ranking.setting)
+        for one in ranking.home:
+            self.known(one, styles.TRANSPORTS, "transports", "ranking: home")
 
     def size(self) -> None:
         """What is reduced is smaller than the paper's, and the scenario says by how much where it has a key for it."""

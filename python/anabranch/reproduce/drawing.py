@@ -85,7 +85,7 @@ def _panels(source: Source, of: PanelOf, *, quick: bool) -> list[Panel]:
         made = []
         for key, part in _parts(of, frame, at):
             series = [one for entry in source.experiment.series[of.series] for one in series_of(entry, part)]
-            made.append(panel(of, part, series, key=key, caption=_filled(of.caption, part)))
+            made.append(panel(of, part, series, key=key, caption=filled(of.caption, part)))
         return made
 
 
@@ -125,7 +125,7 @@ def placeholders(caption: str) -> list[str]:
     return [match[1] for match in found]
 
 
-def _filled(caption: str, frame: pl.DataFrame) -> str:
+def filled(caption: str, frame: pl.DataFrame) -> str:
     """Put values of the rows into a caption: ``{size}``, ``{load:g}``; of a part without rows, a dash."""
     first: Mapping[str, Any] = frame.row(0, named=True) if frame.height else {}
     for column in placeholders(caption):

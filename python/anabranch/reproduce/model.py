@@ -136,6 +136,29 @@ class Reduced:
 
 
 @dataclass(frozen=True, slots=True)
+class Ranking:
+    """Transports beside each other in every setting of a scenario: an experiment without claims of a paper.
+
+    Attributes
+    ----------
+    setting
+        What a setting is called: ``{KEY}`` is the value of a key that the scenario sweeps. A setting has one run for
+        each transport and seed.
+    common
+        Settings of `Paper.common`, by name, that replace those of the scenario, in order.
+    by
+        The measure that decides, of `anabranch.reproduce.measures`, over flows of all sizes.
+    home
+        Transports that were made for such a setting.
+    """
+
+    setting: str
+    common: tuple[str, ...]
+    by: Literal["p50", "p99", "goodput"] = "p99"
+    home: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Shared:
     """What the experiments of a paper may use: ``paper.toml``."""
 
@@ -159,6 +182,8 @@ class Paper(Shared):
         What the sections of its page are about, by the `section` of their experiments.
     panels
         Panels that figures name.
+    common
+        Settings of scenarios that rankings name.
     """
 
     order: float
@@ -167,7 +192,13 @@ class Paper(Shared):
     summary: str = ""
     sections: Mapping[str, str] = field(default_factory=dict)
     panels: Mapping[str, tuple[Mapping[str, object], ...]] = field(default_factory=dict)
+    common: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     name: str = field(default="", metadata={"derived": True})
+
+    @property
+    def ranks(self) -> bool:
+        """Whether it is no paper: its experiments rank transports, as `anabranch.reproduce.ranking` shows them."""
+        return bool(self.common)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,6 +209,8 @@ class Experiment(Shared):
     ----------
     variant
         Whether its settings are not the paper's.
+    common
+        Settings that replace those of the scenario in both sizes: what its `ranking` names.
     name, folder
         Paper and folder, as on the command line: ``scdp/fig13``; and where that is.
     """
@@ -186,7 +219,8 @@ class Experiment(Shared):
     question: str
     section: str
     order: float
-    figure: tuple[FigureOf, ...]
+    figure: tuple[FigureOf, ...] = ()
+    ranking: Ranking | None = None
     claim: tuple[Claim, ...] = ()
     quick: tuple[str, ...] = ()
     notes: str = ""
@@ -194,8 +228,13 @@ class Experiment(Shared):
     open_ended: bool = False
     variant: bool = False
     reduced: Reduced | None = None
+    common: tuple[str, ...] = field(default=(), metadata={"derived": True})
     name: str = field(default="", metadata={"derived": True})
     folder: Path | None = field(default=None, metadata={"derived": True})
+
+    def overrides(self, *, quick: bool) -> tuple[str, ...]:
+        """The settings that replace those of its scenario."""
+        return (*self.common, *(self.quick if quick else ()))
 
     @property
     def smaller(self) -> str:

@@ -9,7 +9,7 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from anabranch.base import targets
-from anabranch.reproduce import comparison, record, verdicts
+from anabranch.reproduce import comparison, ranking, record, verdicts
 from anabranch.reproduce.registry import of_paper, papers
 from anabranch.results.notes import notes
 from anabranch.showing.figures import html, published
@@ -42,7 +42,7 @@ QUICK = (
 
 def prose(text: str) -> Markup:
     """Turn Markdown of our own definitions into HTML; HTML in it stays text."""
-    return Markup(MarkdownIt("commonmark", {"html": False}).render(text))  # noqa: S704 - HTML is escaped
+    return Markup(MarkdownIt("commonmark", {"html": False}).enable("table").render(text))  # noqa: S704 - HTML is escaped
 
 
 def _template(name: str) -> Template:
@@ -65,6 +65,7 @@ def write(outcome: Outcome) -> Path:
         where=_where(experiment, paper.reference),
         figures=[html.place(figure, specs, key=_key(figure, seeds=len(manifest.seeds))) for figure in figures],
         rows=rows,
+        ranking=ranking.section(experiment, outcome.record) if experiment.ranking else "",
         answer="" if job.quick else " ".join(verdicts.summary(rows)),
         decisions=comparison.told(experiment),
         notes=[] if experiment.calculate else [*([QUICK] if job.quick else []), *notes(results)],
@@ -127,8 +128,11 @@ def write_index(out: Path) -> Path:
         rows = comparison.rows(experiments, records)
         judged = " ".join(verdicts.summary([row for row in rows if not row.record.quick]))
         waiting = [one.name for one in experiments if one.name not in records]
+        ranked = ranking.markdown(experiments, records, {}) if paper.ranks else ""
         if found:
-            parts.append({"paper": paper, "rows": rows, "answer": judged, "found": found, "waiting": waiting})
+            parts.append(
+                {"paper": paper, "rows": rows, "answer": judged, "found": found, "waiting": waiting, "ranked": ranked}
+            )
     file = out / "index.html"
     targets.put(file, _template("index.html.j2").render(papers=parts))
     return file

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from anabranch.base import targets
 from anabranch.errors import AnabranchError
-from anabranch.reproduce import versions
+from anabranch.reproduce import measures, versions
 from anabranch.reproduce.claims import Measured, measure
 from anabranch.showing.curves import evenly
 
@@ -45,6 +45,7 @@ class Record:
     incomplete: int
     claims: Mapping[str, Measured]
     figures: Sequence[Mapping[str, Any]] = field(default=())
+    settings: Sequence[Mapping[str, Any]] = field(default=())
     commit: str | None = None
     model: int | None = None
     parts: Mapping[str, int] | None = None
@@ -73,16 +74,18 @@ class Record:
                 for key, measured in self.claims.items()
             },
             "figures": list(self.figures),
+            **({"settings": list(self.settings)} if self.settings else {}),
         }
 
 
 def fingerprint(experiment: Experiment, text: str, *, quick: bool) -> str:
-    """Hash of what a scenario says (not of how it is written), and of the quick settings if they apply.
+    """Hash of what a scenario says (not of how it is written), and of the settings that replace it.
 
     The scenario's text is empty for a calculation; the hash has 16 hexadecimal digits.
     """
     content = {key: value for key, value in tomllib.loads(text).items() if key not in {"name", "description"}}
     data = {"scenario": content, "quick": list(experiment.quick) if quick else []}
+    data |= {"common": list(experiment.common)} if experiment.common else {}
     canonical = json.dumps(data, sort_keys=True, separators=(",", ":"), default=str)
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
@@ -102,6 +105,7 @@ def make(source: Source, figures: Sequence[Figure], *, quick: bool) -> Record:
         model=now.model if now else None,
         parts=now.parts if now else None,
         figures=[{"figure": figure.number, "panels": [_panel(panel) for panel in figure.panels]} for figure in figures],
+        settings=measures.as_json(measures.measured(source.results, experiment)) if experiment.ranking else (),
     )
 
 
@@ -179,6 +183,7 @@ def read(file: Path) -> Record | None:
                 for key, claim in data["claims"].items()
             },
             figures=data["figures"],
+            settings=data.get("settings", ()),
             commit=data["commit"],
             model=data.get("model"),
             parts=data.get("parts"),

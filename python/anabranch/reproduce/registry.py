@@ -72,7 +72,9 @@ def experiment(file: Path, shared: Paper) -> Experiment:
                 f"{file}: {one.name}.{min(twice)} is in {shared.name}/{PAPER} already", hint="choose another name"
             )
         both[one.name] = {**theirs, **mine}
-    made = replace(made, **both, name=f"{shared.name}/{file.parent.name}", folder=file.parent)
+    check.common(made, shared, file)
+    common = [one for name in (made.ranking.common if made.ranking else ()) for one in shared.common[name]]
+    made = replace(made, **both, common=tuple(common), name=f"{shared.name}/{file.parent.name}", folder=file.parent)
     check.names(made, file)
     return made
 

@@ -119,7 +119,7 @@ def prepare(
     folder = out / experiment.paper / (experiment.name.partition("/")[2] + ("-quick" if quick else ""))
     if experiment.calculate:
         return Job(experiment, quick, None, folder, planning.Plan((), ()))
-    file, overrides = bundle.find(experiment.file), experiment.quick if quick else ()
+    file, overrides = bundle.find(experiment.file), experiment.overrides(quick=quick)
     if decode_table is not None:
         # The core looks files up beside the scenario.
         table = decode_table if decode_table in codec.TABLES else os.path.relpath(decode_table, file.parent)
@@ -150,7 +150,7 @@ def own_decoder(experiment: Experiment) -> str | None:
     """Why a table of decode latencies cannot be chosen for an experiment; None if it can."""
     if experiment.calculate:
         return "it simulates nothing"
-    runs = planning.plan(bundle.find(experiment.file), experiment.quick).runs
+    runs = planning.plan(bundle.find(experiment.file), experiment.overrides(quick=True)).runs
     models = {run.decode_latency for run in runs} - {None}
     if not models:
         return "it decodes nothing"

@@ -41,5 +41,5 @@ def now(experiment: Experiment, *, quick: bool = False) -> Versions | None:
     """The versions that the installed simulator has, for an experiment's scenario; None for a calculation."""
     if experiment.calculate:
         return None
-    overrides = experiment.quick if quick else ()
-    return Versions(int(core.identity()["model"]), planning.model_parts(bundle.find(experiment.file), overrides))
+    parts = planning.model_parts(bundle.find(experiment.file), experiment.overrides(quick=quick))
+    return Versions(int(core.identity()["model"]), parts)
