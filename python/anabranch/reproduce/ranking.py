@@ -91,7 +91,9 @@ def table(setting: Setting, by: str) -> str:
     """Write a setting: a row for each transport, from the best."""
     sizes = [one for one in BUCKETS if any(f"p50 {one.name}" in own for own in setting.transports.values())]
     sizes = sizes[-1:] if len(sizes) == 2 else sizes  # noqa: PLR2004 - one size and "all" are the same flows
-    columns = {f"{name} {one.name}": (f"slowdown, {one.label}: {name}", 1.0) for one in sizes for name in measures.QUANTILES}
+    columns = {
+        f"{name} {one.name}": (f"slowdown, {one.label}: {name}", 1.0) for one in sizes for name in measures.QUANTILES
+    }
     columns |= OTHERS
     lines = [["rank", "transport", *(title for title, _ in columns.values())]]
     for name, rank in ranks(setting, by).items():
