@@ -3,6 +3,7 @@
 
 use anabranch_sim::fabric::graph::Graph;
 use anabranch_sim::fabric::jitter::Jitter;
+use anabranch_sim::fabric::pfc::{Pfc, Threshold};
 use anabranch_sim::fabric::queue::{Limit, Queue, drop_tail, ecn, mlfq, trim};
 use anabranch_sim::fabric::routing::{RoutingConfig, RoutingMode};
 use anabranch_sim::fabric::topology::{FatTree, Layers, TopologyConfig};
@@ -11,6 +12,8 @@ use anabranch_sim::network::{Network, Sampling, SessionGroup, Setup, Stop};
 use anabranch_sim::random;
 use anabranch_sim::scenario::WorkloadConfig;
 use anabranch_sim::workload::{Context, Mode, Session, generate};
+use anabranch_transport::homa::HomaConfig;
+use anabranch_transport::roce::{Congestion, DcqcnConfig, HpccConfig, RoceConfig};
 use anabranch_transport::tcp::{Algorithm, TcpConfig};
 use anabranch_transport::{Bytes, Duration, Rate, Time, ndp, scdp};
 use std::path::Path;
@@ -95,6 +98,9 @@ pub(crate) const CASES: &[Case] = &[
     case("scdp-k32", "SCDP, permutation, 8192 hosts, 1 MB", "scdp", 32, MB, Pattern::Permutation),
     fast("ndp-k16-100g", "NDP, permutation, 1024 hosts, 5 MB, 100 Gbps", "ndp", 16, 5 * MB),
     fast("scdp-k16-100g", "SCDP, permutation, 1024 hosts, 5 MB, 100 Gbps", "scdp", 16, 5 * MB),
+    fast("homa-k8-100g", "Homa, permutation, 128 hosts, 20 MB, 100 Gbps", "homa", 8, 20 * MB),
+    fast("dcqcn-k8-100g", "DCQCN, permutation, 128 hosts, 20 MB, 100 Gbps", "dcqcn", 8, 20 * MB),
+    fast("hpcc-k8-100g", "HPCC, permutation, 128 hosts, 20 MB, 100 Gbps", "hpcc", 8, 20 * MB),
     short("ndp-k8-1us", "NDP, permutation, 128 hosts, 20 MB, links of 1 us", "ndp", 8, 20 * MB),
     short("dctcp-k8-1us", "DCTCP, permutation, 128 hosts, 20 MB, links of 1 us", "dctcp", 8, 20 * MB),
 ];
@@ -119,6 +125,10 @@ const TRIMMING_QUEUE: Limit = Limit::Packets(8);
 const HEADER_QUEUE: Limit = Limit::Bytes(8 * 1500);
 const TCP_QUEUE: Limit = Limit::Packets(100);
 const DCTCP_K: Limit = Limit::Packets(20);
+/// At 100 Gbps, the least threshold of marks and a pause's of the HPCC simulator in kind.
+const MARKS: Limit = Limit::Bytes(400_000);
+const PAUSES: Pfc =
+    Pfc { priorities: 1, threshold: Threshold::Fixed { xoff: 1_000_000, xon: 990_000 }, headroom: None };
 
 impl Case {
     pub(crate) fn find(name: &str) -> Option<&'static Self> {
@@ -131,6 +141,18 @@ impl Case {
         match self.transport {
             "dctcp" => tcp(Algorithm::Dctcp),
             "newreno" => tcp(Algorithm::NewReno),
+            "homa" => {
+                let rtt_bytes = Bytes(u64::from(initial_window) * 1442);
+                let mut homa = HomaConfig { rtt_bytes, ..HomaConfig::default() };
+                homa.for_sizes(&mut std::iter::once(self.bytes));
+                Protocol::Homa(homa)
+            }
+            "dcqcn" => Protocol::Roce(RoceConfig::default().with(Congestion::Dcqcn(DcqcnConfig::default()))),
+            "hpcc" => {
+                let hpcc = HpccConfig { base_rtt: Some(Duration::from_us(13)), ..HpccConfig::default() };
+                let header = Bytes(RoceConfig::default().header.0 + hpcc.telemetry.0);
+                Protocol::Roce(RoceConfig { header, ..RoceConfig::default() }.with(Congestion::Hpcc(hpcc)))
+            }
             "ndp" => Protocol::Ndp(ndp::NdpConfig { initial_window, ..ndp::NdpConfig::default() }),
             _ => Protocol::Scdp(scdp::ScdpConfig { initial_window, ..scdp::ScdpConfig::default() }.into()),
         }
@@ -151,6 +173,20 @@ impl Case {
                 });
                 Box::new(move |_| Queue::Mlfq(mlfq::Mlfq::new(Arc::clone(&parameters))))
             }
+            "homa" => {
+                let parameters = Arc::new(mlfq::MlfqParameters {
+                    priorities: 8,
+                    buffer: Limit::NONE,
+                    trim: false,
+                    header_buffer: Limit::NONE,
+                    weight: 10,
+                    victim: mlfq::Victim::Lowest,
+                    mark: None,
+                });
+                Box::new(move |_| Queue::Mlfq(mlfq::Mlfq::new(Arc::clone(&parameters))))
+            }
+            "dcqcn" => Box::new(|_| Queue::Ecn(ecn::Ecn::new(Limit::NONE, MARKS))),
+            "hpcc" => Box::new(|_| Queue::DropTail(drop_tail::DropTail::new(Limit::NONE))),
             "dctcp" => Box::new(|_| Queue::Ecn(ecn::Ecn::new(TCP_QUEUE, DCTCP_K))),
             _ => Box::new(|_| Queue::DropTail(drop_tail::DropTail::new(TCP_QUEUE))),
         }
@@ -237,13 +273,13 @@ impl Case {
         let (rate, delay) = (Rate::from_gbps(self.gbps), Duration::from_us(self.delay_us));
         let fat_tree = FatTree { k: self.k, rate, delay, layers: Layers::default() };
         let graph = Arc::new(TopologyConfig::FatTree(fat_tree).build(Path::new(".")).expect("k is even"));
-        let tcp = matches!(self.transport, "newreno" | "dctcp");
-        let path = if tcp { RoutingMode::PerFlow } else { RoutingMode::PerPacketPermuted };
+        let one_path = matches!(self.transport, "newreno" | "dctcp" | "dcqcn" | "hpcc");
+        let path = if one_path { RoutingMode::PerFlow } else { RoutingMode::PerPacketPermuted };
         let transport = Transport { name: self.transport.to_owned(), protocol: self.protocol() };
         let sessions = self.sessions(&graph);
         Network::new(Setup {
             graph,
-            pfc: None,
+            pfc: matches!(self.transport, "dcqcn" | "hpcc").then_some(PAUSES),
             queue: self.queue(),
             groups: vec![SessionGroup::new("bench", transport, path)],
             sessions,
