@@ -38,6 +38,7 @@ mod properties;
 mod remarks;
 mod scenes;
 mod seeds;
+mod selective_repeat;
 mod slow_links;
 mod source_routes;
 mod stragglers;

@@ -133,7 +133,7 @@ macro_rules! protocols {
 
             /// Whether a sender goes back to the first packet that is lost, so that it is made for fabrics that lose none.
             pub fn goes_back(&self) -> bool {
-                matches!(self.protocol, Protocol::Roce(_))
+                matches!(&self.protocol, Protocol::Roce(config) if config.repeat == roce::Repeat::GoBackN)
             }
 
             /// Whether its senders go by what switches write into its packets.

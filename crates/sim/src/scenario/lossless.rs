@@ -4,7 +4,7 @@ use super::remarks::Remark;
 use super::{BufferSize, QueueKind, RoutingMode, Scenario, TransportName};
 use crate::fabric::graph::Graph;
 use crate::fabric::pfc::Pfc;
-use crate::host::protocol::Transport;
+use crate::host::protocol::{Protocol, Transport};
 use crate::workload::Fault;
 
 impl Scenario {
@@ -57,13 +57,13 @@ impl Scenario {
 
     /// What a run with RoCE should know, which is made for fabrics that lose nothing and keep the order of packets.
     pub(super) fn misfits_of_roce(&self, name: TransportName, transport: &Transport) -> Vec<Remark> {
-        if !transport.goes_back() {
+        if !matches!(transport.protocol, Protocol::Roce(_)) {
             return Vec::new();
         }
         let (roce, mode) = (&transport.name, self.routing.resolve(name));
         let mut remarks = Vec::new();
         match &self.switch.pfc {
-            None => {
+            None if transport.goes_back() => {
                 let text =
                     format!("{roce}: switches may lose packets, and it then sends all that came after them again");
                 remarks.push(Remark::new(
@@ -78,11 +78,11 @@ impl Scenario {
                     (format!("{roce}: all of its data have priority 0"), "other priorities take headroom only");
                 remarks.push(Remark::new("switch.pfc.priorities", text, hint, false));
             }
-            Some(_) => {}
+            _ => {}
         }
         if matches!(mode, RoutingMode::PerPacket | RoutingMode::PerPacketPermuted) {
-            let text =
-                format!("{roce}: packets that take several paths overtake each other, and it sends most of them again");
+            let repeats = if transport.goes_back() { "sends most of them again" } else { "takes those for lost" };
+            let text = format!("{roce}: packets that take several paths overtake each other, and it {repeats}");
             remarks.push(Remark::new("routing.mode", text, "mode = \"per-flow\"", true));
         }
         remarks
@@ -156,6 +156,7 @@ placement = { pattern = "random" }
             (TEXT, "switch.pfc.priorities=2", &["switch.pfc.priorities"]),
             (TEXT, "routing.mode=per-packet", &["routing.mode"]),
             (&lossy, "routing.mode=per-flow", &["switch.pfc"]),
+            (&lossy, "transport.roce.repeat=selective", &[]),
         ] {
             assert_eq!(remarks(text, key), expected, "{key}");
         }

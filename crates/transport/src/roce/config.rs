@@ -9,6 +9,23 @@ use serde::{Deserialize, Serialize};
 /// Largest packet: an MTU of 4096 B, and headers.
 const LARGEST_PACKET: u64 = 9000;
 
+/// What is sent again after a gap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Repeat {
+    /// The packet that is missing and all after it (InfiniBand, volume 1, §9.7.5.2.8): receivers keep nothing that is out of order.
+    #[default]
+    GoBackN,
+    /// What is missing (IRN, SIGCOMM 2018, §3.1): receivers keep what comes out of order, and acknowledge each such packet.
+    Selective,
+}
+
+impl Repeat {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// Parameters of RoCEv2. Both ends of a transfer must have the same `packet`, `header`, `ack_every` and `timeout`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -27,6 +44,9 @@ pub struct RoceConfig {
     pub timeout: Duration,
     /// Timeouts in a row after which a sender gives up. Default 7, the most that InfiniBand's three bits can say.
     pub retries: u32,
+    /// What is sent again after a gap. Default `go-back-n`.
+    #[serde(skip_serializing_if = "Repeat::is_default")]
+    pub repeat: Repeat,
     /// Pace of each connection. Default: as fast as the host's link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
@@ -43,6 +63,7 @@ impl Default for RoceConfig {
             ack_every: 1,
             timeout: Duration::from_ns(4096 << 10),
             retries: 7,
+            repeat: Repeat::default(),
             rate: None,
             congestion: None,
         }

@@ -3,7 +3,8 @@
 //!
 //! A receiver takes packets in order only. After a gap it says once which packet it expects (NAK), and the sender sends that one and all
 //! after it again; if even this is lost, a timeout does the same. So the transport needs a fabric that loses nothing (`switch.pfc`),
-//! and one path for each connection.
+//! and one path for each connection. Or it keeps what comes out of order and says so, and the sender repeats what is missing
+//! ([selective repeat](Repeat::Selective)).
 //!
 //! Interfaces make packets when their link can send them, not before: a sender hands over a packet when its host's queue is empty, and a host that
 //! is paused has packets in its memory, not in its queue.
@@ -17,6 +18,7 @@ mod congestion;
 mod dcqcn;
 mod hpcc;
 mod receiver;
+mod repairs;
 mod segments;
 mod sender;
 mod timely;
@@ -24,7 +26,7 @@ mod timely;
 #[cfg(test)]
 mod tests;
 
-pub use config::RoceConfig;
+pub use config::{Repeat, RoceConfig};
 pub use congestion::Congestion;
 pub use dcqcn::{Constants, DcqcnConfig};
 pub use hpcc::HpccConfig;
@@ -66,6 +68,13 @@ pub enum Bth {
     Ack(u64),
     /// This packet is expected, and a later one has arrived.
     Nak(u64),
+    /// This packet has arrived, and one before it has not.
+    Gap {
+        /// All packets before this one have arrived.
+        expected: u64,
+        /// The last 32 bits of its number.
+        got: u32,
+    },
     /// Marked packets have arrived ([DCQCN](DcqcnConfig)).
     Cnp,
 }

@@ -1,6 +1,7 @@
 //! The end that wants a message: takes packets in order, and says what it expects.
 
-use super::{Bth, Congestion, Header, RoceConfig, packets, whole};
+use super::{Bth, Congestion, Header, Repeat, RoceConfig, packets, whole};
+use crate::ranges::RangeSet;
 use crate::telemetry::Telemetry;
 use crate::{Arrival, Event, Stats, Time, Transmit};
 
@@ -10,6 +11,8 @@ pub struct Receiver {
     config: RoceConfig,
     /// The next packet in order.
     expected: u64,
+    /// Those after it that are here; none that goes back keeps any.
+    early: RangeSet,
     /// Bytes of the message, once known.
     message: Option<u64>,
     /// It has said which packet it expects, and waits for that one (InfiniBand §9.7.5.2.8: one NAK for each gap).
@@ -32,6 +35,7 @@ impl Receiver {
         Self {
             config: config.clone(),
             expected: 0,
+            early: RangeSet::default(),
             message: None,
             asked: false,
             answer: None,
@@ -67,19 +71,26 @@ impl Receiver {
         }
         let message = *self.message.get_or_insert(message);
         let all = packets(message, self.config.payload());
-        if psn > self.expected {
+        if psn >= all {
+            return;
+        }
+        if psn > self.expected && self.config.repeat == Repeat::Selective {
+            self.early.insert(psn, psn + 1);
+            self.answer = Some(Bth::Gap { expected: self.expected, got: psn as u32 });
+        } else if psn > self.expected {
             if !std::mem::replace(&mut self.asked, true) {
                 self.answer = Some(Bth::Nak(self.expected));
             }
         } else if psn < self.expected {
             // A duplicate: its acknowledgement may be lost.
             self.answer = Some(Bth::Ack(self.expected));
-        } else if psn < all {
-            self.expected += 1;
+        } else {
+            let before = self.expected;
+            self.expected = self.early.take_reached(psn + 1).unwrap_or(psn + 1);
             self.asked = false;
             self.stats.bytes_delivered = message.min(self.expected * self.config.payload());
             let every = u64::from(self.config.ack_every);
-            if asks || self.expected == all || (every > 0 && self.expected.is_multiple_of(every)) {
+            if asks || self.expected == all || (every > 0 && self.expected / every > before / every) {
                 self.answer = Some(Bth::Ack(self.expected));
             }
             if self.expected == all {

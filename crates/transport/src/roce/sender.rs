@@ -2,8 +2,9 @@
 
 use super::congestion::Control;
 use super::hpcc::Feedback;
+use super::repairs::Repairs;
 use super::segments::Packet;
-use super::{Bth, Congestion, Header, RoceConfig, packets};
+use super::{Bth, Congestion, Header, Repeat, RoceConfig, packets, whole};
 use crate::retries::Retries;
 use crate::units::PS_PER_S;
 use crate::{Arrival, Event, FailureReason, Rate, Stats, Time, Transmit};
@@ -19,6 +20,8 @@ pub struct Sender {
     acknowledged: u64,
     next: u64,
     fresh: u64,
+    /// What is to be sent again besides; empty if it goes back.
+    repairs: Repairs,
     /// When the pace allows the next packet, and when the host's queue is empty.
     paced: Time,
     departure: Time,
@@ -45,6 +48,7 @@ impl Sender {
             acknowledged: 0,
             next: 0,
             fresh: 0,
+            repairs: Repairs::default(),
             paced: Time::ZERO,
             departure: Time::ZERO,
             first: None,
@@ -70,13 +74,22 @@ impl Sender {
 
     /// Whether there is a packet to send, if the time has come.
     fn has_packet(&self) -> bool {
-        let end = || self.next.saturating_mul(self.config.payload()) + self.payload(self.next);
-        !self.over && self.next < self.packets() && end() <= self.available && self.has_room()
+        let next = self.next_psn();
+        let end = || next.saturating_mul(self.config.payload()) + self.payload(next);
+        !self.over && next < self.packets() && end() <= self.available && (next < self.next || self.has_room())
+    }
+
+    /// The packet that it sends next: first what is missing.
+    fn next_psn(&self) -> u64 {
+        self.repairs.next().unwrap_or(self.next)
     }
 
     /// Whether a window, if it has one, lets it send.
     fn has_room(&self) -> bool {
-        let on_their_way = || (self.next - self.acknowledged).saturating_mul(self.config.packet.0);
+        let on_their_way = || {
+            let packets = self.next - self.acknowledged - self.repairs.arrived();
+            packets.saturating_mul(self.config.packet.0)
+        };
         self.control.as_ref().is_none_or(|control| control.has_room(on_their_way()))
     }
 
@@ -108,22 +121,26 @@ impl Sender {
     }
 
     pub(super) fn receive(&mut self, now: Time, arrival: &Arrival<Header>) {
-        let (expected, goes_back) = match arrival.header.bth {
-            Bth::Ack(expected) => (expected, false),
-            Bth::Nak(expected) => (expected, true),
+        let (expected, goes_back, got) = match arrival.header.bth {
+            Bth::Ack(expected) => (expected, false, None),
+            Bth::Nak(expected) => (expected, true, None),
+            // What it has got is news even if it expected less then.
+            Bth::Gap { expected, got } => (expected.max(self.acknowledged), false, Some(whole(got, expected))),
             Bth::Cnp if !self.over => return self.on_cnp(now),
             Bth::Data { .. } | Bth::Cnp => return,
         };
         // An old one, or one of packets that were never sent.
-        if self.over || expected < self.acknowledged || expected > self.fresh {
+        if self.over || expected < self.acknowledged || expected.max(got.unwrap_or_default()) > self.fresh {
             return;
         }
         if expected > self.acknowledged || goes_back {
             self.retries.on_answer();
             self.timeout = (expected < self.fresh).then(|| now + self.config.timeout);
         }
+        self.repairs.on_ack(expected);
+        let lost = goes_back || got.is_some_and(|got| self.repairs.on_gap(expected, got));
         if let Some(control) = &mut self.control {
-            if goes_back {
+            if lost {
                 control.on_go_back();
             }
             let feedback = Feedback { expected, next: self.next, telemetry: arrival.header.telemetry };
@@ -142,7 +159,10 @@ impl Sender {
         }
         self.stats.timeouts += 1;
         self.timeout = None;
-        self.next = self.acknowledged;
+        match self.config.repeat {
+            Repeat::GoBackN => self.next = self.acknowledged,
+            Repeat::Selective => self.repairs.on_timeout(self.acknowledged, self.fresh),
+        }
         if let Some(control) = &mut self.control {
             control.on_go_back();
         }
@@ -155,10 +175,14 @@ impl Sender {
         if !self.has_packet() || now < self.paced.max(self.departure) {
             return None;
         }
-        let psn = self.next;
+        let psn = self.next_psn();
         let (header, repeats) = (self.config.header.0, psn < self.fresh);
         let size = header + self.payload(psn);
-        self.next += 1;
+        if psn < self.next {
+            self.repairs.on_sent(psn);
+        } else {
+            self.next += 1;
+        }
         self.stats.data_sent += 1;
         self.stats.retransmitted += u64::from(repeats);
         self.fresh = self.fresh.max(self.next);
