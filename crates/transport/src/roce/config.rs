@@ -21,12 +21,13 @@ pub enum Repeat {
 }
 
 impl Repeat {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
     fn is_default(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// Parameters of RoCEv2. Both ends of a transfer must have the same `packet`, `header`, `ack_every` and `timeout`.
+/// Parameters of RoCEv2. Both ends of a transfer must have the same `packet`, `header`, `ack_every`, `repeat` and `timeout`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RoceConfig {
