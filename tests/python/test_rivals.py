@@ -37,18 +37,28 @@ def setting(**values: tuple[float, float | None]) -> Setting:
 
 def test_transports_whose_intervals_overlap_share_a_rank() -> None:
     found = ranking.ranks(setting(a=(5.0, 0.5), b=(2.0, 0.3), c=(2.5, 0.3), d=(5.2, None)), "p99")
-    assert list(found.items()) == [("b", 1), ("c", 1), ("a", 3), ("d", 3)]
+    assert list(found.items()) == [("b", (1, 2)), ("c", (1, 2)), ("a", (3, 4)), ("d", (3, 4))]
+
+
+def test_a_wide_interval_gives_a_wide_rank_and_no_better_one() -> None:
+    found = ranking.ranks(setting(a=(170.0, 1.0), b=(175.0, 1.0), noisy=(180.0, 12.0), c=(200.0, 1.0)), "p99")
+    assert list(found.items()) == [("a", (1, 2)), ("b", (2, 3)), ("noisy", (1, 3)), ("c", (4, 4))]
+
+
+def test_a_difference_below_one_percent_is_none() -> None:
+    found = ranking.ranks(setting(a=(100.0, None), b=(100.9, None), c=(101.5, None)), "p99")
+    assert found == {"a": (1, 2), "b": (1, 3), "c": (2, 3)}
 
 
 def test_more_goodput_is_better() -> None:
     of = Setting("one", {"a": {"goodput": Value(1e9, 1e8)}, "b": {"goodput": Value(2e9, 1e8)}})
-    assert ranking.ranks(of, "goodput") == {"b": 1, "a": 2}
+    assert ranking.ranks(of, "goodput") == {"b": (1, 1), "a": (2, 2)}
 
 
 def test_who_does_not_finish_comes_last() -> None:
     of = setting(a=(1.0, None), b=(9.0, 1.0), c=(2.0, None))
     of = Setting("one", {**of.transports, "a": {**of.transports["a"], "unfinished": Value(3.0, None)}})
-    assert ranking.ranks(of, "p99") == {"c": 1, "b": 2, "a": 3}
+    assert ranking.ranks(of, "p99") == {"c": (1, 1), "b": (2, 2), "a": (3, 3)}
     assert "did not finish: 3 flows" in ranking.table(
         Setting("one", {"ndp": of.transports["c"], "scdp": of.transports["a"]}), "p99"
     )

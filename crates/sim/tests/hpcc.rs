@@ -1,14 +1,18 @@
 //! HPCC: flows that share a link fill it to the target and leave no queue; what they add is told by the window's law.
 
-use crate::common::{at, complete, drop_tail, run, setup, star, unicast, us};
+use crate::common::{
+    DELAY, GBPS, assert_same, at, complete, drop_tail, in_parts_scheduled, run, scheduled, setup, star, unicast, us,
+};
 use anabranch_sim::fabric::graph::Graph;
 use anabranch_sim::fabric::pfc::{Pfc, Threshold};
-use anabranch_sim::fabric::routing::RoutingMode::Single;
+use anabranch_sim::fabric::routing::RoutingMode::{PerFlow, Single};
+use anabranch_sim::fabric::topology::{FatTree, Layers, TopologyConfig};
 use anabranch_sim::host::protocol::Protocol;
-use anabranch_sim::network::{Sampling, Setup, Stop};
+use anabranch_sim::network::{Sampling, Scheduling, Setup, Stop};
 use anabranch_sim::workload::Session;
-use anabranch_transport::roce::{Congestion, HpccConfig, RoceConfig};
+use anabranch_transport::roce::{Congestion, HpccConfig, Repeat, RoceConfig};
 use anabranch_transport::{Bytes, Duration, Rate};
+use std::path::Path;
 
 const LINE: Rate = Rate::from_gbps(100);
 /// Of a packet of 1068 B 44 B are headers and 42 B telemetry.
@@ -37,9 +41,9 @@ struct Shared {
     longest: f64,
 }
 
-/// So many of them begin 100 us after each other, for `ms`.
-fn share(flows: u32, ms: u64, config: &HpccConfig) -> Shared {
-    let endless = |n: u32| Session { size: None, start: at(u64::from(n - 1) * 100), ..unicast(n, 0, 0) };
+/// So many of them begin `apart` us after each other, for `ms`.
+fn share(flows: u32, apart: u64, ms: u64, config: &HpccConfig) -> Shared {
+    let endless = |n: u32| Session { size: None, start: at(u64::from(n - 1) * apart), ..unicast(n, 0, 0) };
     let sessions = (1..=flows).map(endless).collect();
     let interval = us(20);
     let record = run(Setup {
@@ -64,8 +68,18 @@ fn share(flows: u32, ms: u64, config: &HpccConfig) -> Shared {
 #[test]
 fn what_flows_add_is_what_the_law_says() {
     let bdp = LINE.bytes_in(RTT) as f64;
-    for (flows, made_for) in [(1, 100), (4, 100), (16, 100), (4, 20), (50, 100)] {
-        let shared = share(flows, 20, &HpccConfig { flows: made_for, max_stage: 0, ..HpccConfig::default() });
+    for (flows, made_for, apart, max_stage) in [
+        (1, 100, 0, 0),
+        (2, 100, 0, 0),
+        (4, 100, 100, 0),
+        (4, 100, 0, 0),
+        (4, 100, 100, 5),
+        (16, 100, 100, 0),
+        (4, 20, 100, 0),
+        (50, 100, 100, 0),
+        (100, 100, 50, 0),
+    ] {
+        let shared = share(flows, apart, 20, &HpccConfig { flows: made_for, max_stage, ..HpccConfig::default() });
         let used = shared.rates.iter().sum::<f64>() / PAYLOAD_GBPS;
         let (expected, waits) = (0.95 + 0.05 * f64::from(flows) / f64::from(made_for), shared.queue / bdp);
         let spread = shared.rates[shared.rates.len() - 1] / shared.rates[0];
@@ -74,7 +88,8 @@ fn what_flows_add_is_what_the_law_says() {
             shared.longest
         );
         assert!(used < expected + 0.005 && used + waits > expected - 0.005, "{flows} of {made_for}: {used} {waits}");
-        assert!(shared.longest < 0.05 * bdp && spread < 1.6, "{flows} of {made_for}: {} {spread}", shared.longest);
+        let most = if flows < made_for { 0.05 } else { 0.15 } * bdp;
+        assert!(shared.longest < most && spread < 1.6, "{flows} of {made_for}: {} {spread}", shared.longest);
     }
 }
 
@@ -96,4 +111,47 @@ fn an_incast_loses_nothing_and_pauses_less_than_without_it() {
     let hpcc = pauses(hpcc(&HpccConfig::default()));
     println!("pause frames and end: {plain:?}, with HPCC {hpcc:?}");
     assert!(10 * hpcc.0 < plain.0, "{plain:?} {hpcc:?}");
+}
+
+/// Where many share a slow link, windows become so small that the times in packets come round between two of them. When the others
+/// are done, the last one takes the link.
+#[test]
+fn a_flow_that_crawls_takes_the_link_when_it_is_free() {
+    let mut graph = star(151);
+    graph.links.iter_mut().for_each(|link| link.delay = us(1));
+    let size = |host| if host == 1 { 5_000_000 } else { 300_000 };
+    let sessions = (1..151).map(|host| unicast(host, 0, size(host))).collect();
+    let pfc = Pfc { priorities: 1, threshold: Threshold::Fixed { xoff: 100_000, xon: 90_000 }, headroom: None };
+    let config = HpccConfig { base_rtt: Some(us(22)), ..HpccConfig::default() };
+    let roce = RoceConfig { header: Bytes(44 + 42), timeout: Duration::from_secs(1), ..RoceConfig::default() };
+    let hpcc = Protocol::Roce(roce.with(Congestion::Hpcc(config)));
+    let record = complete(Setup { pfc: Some(pfc), ..setup(graph, drop_tail(u32::MAX), hpcc, Single, sessions) });
+    let mut ends: Vec<Duration> = record.flows.iter().filter_map(|flow| flow.end).map(|end| end.since(at(0))).collect();
+    ends.sort_unstable();
+    println!("the last but one ends after {}, the last after {}", ends[148], ends[149]);
+    // All bytes take 0.43 s.
+    assert!(ends[149] < Duration::from_ms(900), "{}", ends[149]);
+}
+
+/// Packets that are lost leave what was written into them to nobody: not to the packet that has their handle next.
+#[test]
+fn losses_do_not_mix_up_what_is_written() {
+    let make = || {
+        let config = HpccConfig { base_rtt: Some(us(60)), ..HpccConfig::default() };
+        let roce = RoceConfig { header: Bytes(44 + 42), repeat: Repeat::Selective, ..RoceConfig::default() };
+        let hpcc = Protocol::Roce(roce.with(Congestion::Hpcc(config)));
+        let fabric = TopologyConfig::FatTree(FatTree { k: 4, rate: GBPS, delay: DELAY, layers: Layers::default() });
+        let fabric = fabric.build(Path::new("")).expect("the fabric is possible");
+        let across = (0..16).map(|host| unicast(host, (host + 6) % 16, 90_000));
+        let sessions = across.chain((1..16).map(|host| unicast(host, 0, 40_000))).collect();
+        setup(fabric, drop_tail(6), hpcc, PerFlow, sessions)
+    };
+    let one_by_one = scheduled(make(), Scheduling::Events);
+    assert!(one_by_one.conservation.dropped > 20, "{:?}", one_by_one.conservation);
+    assert_same(&one_by_one, &scheduled(make(), Scheduling::Windows), "in windows");
+    for scheduling in [Scheduling::Events, Scheduling::Windows] {
+        let parts = in_parts_scheduled(make(), 4, scheduling);
+        let (record, division) = parts.expect("it can be divided");
+        assert_same(&one_by_one, &record, &format!("{scheduling:?}, {division:?}"));
+    }
 }

@@ -9,13 +9,12 @@ use std::fmt;
 
 /// The most switches that a packet has room for.
 pub const MAX_HOPS: usize = 5;
-/// A time comes back after this one, 16.8 ms: differences of more than half of it are not to be trusted.
-pub const TRUSTED: Duration = Duration::from_ns(1 << (TIME_BITS - 1));
-
 const TIME_BITS: u32 = 24;
 const SENT_BITS: u32 = 20;
 const QUEUE_BITS: u32 = 16;
 const SENT_UNIT: u64 = 128;
+/// Nanoseconds after which a time comes back.
+const ROUND: u64 = 1 << TIME_BITS;
 const QUEUE_UNIT: u64 = 80;
 /// Digits of a rate that are kept, in 8 bits.
 const MANTISSA: u64 = 255;
@@ -47,11 +46,13 @@ impl Hop {
         }
     }
 
-    /// What the link has sent since an earlier packet, and in which time.
-    pub fn since(&self, earlier: &Self) -> (Bytes, Duration) {
+    /// What the link has sent since an earlier packet, and in which time, which is about as long as `elapsed`: it may be longer than what
+    /// the field can say, so that it comes round. So do the bytes, of which nothing tells how often.
+    pub fn since(&self, earlier: &Self, elapsed: Duration) -> (Bytes, Duration) {
         let sent = self.sent.wrapping_sub(earlier.sent) & ((1 << SENT_BITS) - 1);
-        let time = self.time.wrapping_sub(earlier.time) & ((1 << TIME_BITS) - 1);
-        (Bytes(u64::from(sent) * SENT_UNIT), Duration::from_ns(u64::from(time)))
+        let time = u64::from(self.time.wrapping_sub(earlier.time) & ((1 << TIME_BITS) - 1));
+        let rounds = (elapsed.ps() / 1000).saturating_sub(time).saturating_add(ROUND / 2) / ROUND;
+        (Bytes(u64::from(sent) * SENT_UNIT), Duration::from_ns(time + rounds * ROUND))
     }
 
     fn packed(self) -> [u8; 9] {
@@ -176,7 +177,13 @@ mod tests {
         let rate = Rate::from_gbps(100);
         let earlier = Hop::new(rate, ((1 << 24) - 10) * 1000, ((1 << 20) - 2) * 128, 79);
         let later = Hop::new(rate, ((1 << 24) + 90) * 1000 + 999, ((1 << 20) + 3) * 128 + 127, 160);
-        assert_eq!(later.since(&earlier), (Bytes(5 * 128), Duration::from_ns(100)));
+        let since = |elapsed_ns| later.since(&earlier, Duration::from_ns(elapsed_ns));
+        assert_eq!(since(100), (Bytes(5 * 128), Duration::from_ns(100)));
+        // The clock decides how often the time came round, and need not be exact.
+        for (elapsed, rounds) in [(0, 0), (ROUND / 2, 0), (ROUND / 2 + 200, 1), (ROUND, 1), (7 * ROUND + 1_000_000, 7)]
+        {
+            assert_eq!(since(elapsed).1, Duration::from_ns(100 + rounds * ROUND), "{elapsed}");
+        }
         assert_eq!((earlier.queue, later.queue), (Bytes(0), Bytes(160)));
         assert_eq!(Hop::new(rate, 0, 0, u64::MAX).queue, Bytes(65_535 * 80));
     }

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from anabranch.base import bundle, styles
 from anabranch.errors import AnabranchError
 from anabranch.reproduce import prose, schema
-from anabranch.reproduce.drawing import placeholders
+from anabranch.reproduce.captions import placeholders
 from anabranch.reproduce.looks import turns
 from anabranch.reproduce.model import Experiment, PanelOf, Paper, SeriesOf
 from anabranch.reproduce.rows import TABLES, expression, function

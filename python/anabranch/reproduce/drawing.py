@@ -10,7 +10,6 @@ independent samples (Student's t).
 
 from __future__ import annotations
 
-import re
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +17,10 @@ import numpy as np
 import polars as pl
 
 from anabranch.errors import AnabranchError
-from anabranch.reproduce import prose
+from anabranch.reproduce.captions import filled
 from anabranch.reproduce.looks import series_of, told_apart
 from anabranch.reproduce.model import quantity
 from anabranch.reproduce.rows import Source, expression, in_order, located, where
-from anabranch.reproduce.schema import nearest
 from anabranch.results import stats
 from anabranch.showing.curves import POINTS, evenly, thinned
 from anabranch.showing.figures import Axis, Figure, Kind, Panel, Series
@@ -32,8 +30,6 @@ if TYPE_CHECKING:
 
     from anabranch.reproduce.model import PanelKind, PanelOf
 
-PLACEHOLDER = re.compile(r"\{([^{}:]+)(:[^{}]*)?\}")
-"""A value of the rows in a caption."""
 SCHEMA = {"series": pl.String(), "x": pl.Float64(), "y": pl.Float64(), "low": pl.Float64(), "high": pl.Float64()}
 """Columns of a panel's data; ``x`` is text in bars."""
 DRAWN: Mapping[PanelKind, tuple[Kind, str, Axis]] = {
@@ -101,42 +97,6 @@ def _parts(of: PanelOf, frame: pl.DataFrame, at: str) -> Iterable[tuple[str, pl.
             hint=f"panels: {', '.join(map(str, parts))}",
         )
     return [(key, frame.filter(where(part))) for key, part in zip(of.key, parts, strict=False)]
-
-
-def placeholders(caption: str) -> list[str]:
-    """The columns whose values stand in a caption.
-
-    Raises
-    ------
-    AnabranchError
-        If something in braces is no column with a format of numbers.
-
-    Examples
-    --------
-    >>> placeholders("{size}, load {load:g}")
-    ['size', 'load']
-    """
-    found = list(PLACEHOLDER.finditer(caption))
-    for match in found:
-        if not prose.FORMAT.fullmatch((match[2] or ":")[1:]):
-            raise AnabranchError(f"{match[0]}: {match[2][1:]!r} is no format of a number", hint="such as .2f or g")
-    if re.search(r"[{}]", PLACEHOLDER.sub("", caption)):
-        raise AnabranchError(f"{caption}: expected {{COLUMN}} or {{COLUMN:FORMAT}}")
-    return [match[1] for match in found]
-
-
-def filled(caption: str, frame: pl.DataFrame) -> str:
-    """Put values of the rows into a caption: ``{size}``, ``{load:g}``; of a part without rows, a dash."""
-    first: Mapping[str, Any] = frame.row(0, named=True) if frame.height else {}
-    for column in placeholders(caption):
-        if column not in frame.columns:
-            raise AnabranchError(f"{caption}: the rows have no column {column!r}", hint=nearest(column, frame.columns))
-
-    def value(match: re.Match[str]) -> str:
-        found = first.get(match[1], "–")
-        return prose.formatted(found, match[2][1:]) if match[2] and found != "–" else quantity(found)
-
-    return PLACEHOLDER.sub(value, caption)
 
 
 def panel(of: PanelOf, frame: pl.DataFrame, series: Sequence[Series], *, key: str, caption: str) -> Panel:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from anabranch.errors import AnabranchError
-from anabranch.reproduce.drawing import filled
+from anabranch.reproduce.captions import filled
 from anabranch.results import stats
 
 if TYPE_CHECKING:
@@ -56,11 +56,11 @@ class Setting:
         As the experiment's `ranking` calls it.
     transports
         Transport to measure to value. Measures: ``p50 BUCKET`` and ``p99 BUCKET`` (slowdown of the flows of a size, of
-        `stats.BUCKETS`), ``goodput`` (bits per second: bytes of all flows over the time from the first request to the
-        last completion), ``queue_max`` and ``queue_mean`` (bytes: the longest queue of a switch's port, and the largest
-        mean over time), ``paused`` (share of the run for which links were paused, mean over links), ``lost`` and
-        ``trimmed`` (packets that switches dropped or trimmed, over data packets sent), ``unfinished`` (flows of all
-        seeds).
+        `stats.BUCKETS`), ``goodput`` (bits per second: bytes of the flows that count over the time from the first
+        request to the last completion), ``queue_max`` and ``queue_mean`` (bytes: the longest queue of a switch's port,
+        and the largest mean over time), ``paused`` (share of the run for which links were paused, mean over links),
+        ``lost`` and ``trimmed`` (packets that switches dropped or trimmed, over the data packets of all flows),
+        ``unfinished`` (flows of all seeds).
     """
 
     name: str
@@ -176,8 +176,9 @@ def _rest(results: Tables, runs: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFr
             pl.col("trimmed").sum(),
         )
     )
-    # A session's packets stand in the row of each of its receivers.
-    sent = flows.unique(["run", "session"]).group_by("run").agg(pl.col("packets_sent").sum())
+    # Of all flows, as what links lost is of all. A session's packets stand in the row of each of its receivers.
+    each = results.scan("flows").select("run", "session", "packets_sent").unique(["run", "session"])
+    sent = results.collect("flows", each.group_by("run").agg(pl.col("packets_sent").sum()))
     done = pl.col("end_ns").is_not_null()
     time = pl.col("end_ns").max() - pl.col("start_ns").min()
     goodput = flows.group_by("run").agg((8e9 * pl.col("size_bytes").filter(done).sum() / time).alias("goodput"))

@@ -12,7 +12,6 @@ same file or its paper's.
 
 from __future__ import annotations
 
-import math
 import re
 import shlex
 from dataclasses import dataclass, field
@@ -22,11 +21,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anabranch.base import bundle, units
+from anabranch.base import bundle
 from anabranch.errors import AnabranchError
 from anabranch.reproduce import record
 from anabranch.reproduce.arithmetic import NUMBER, NUMBERS, calls, computed
 from anabranch.reproduce.model import Paper, quantity
+from anabranch.reproduce.numbers import formatted
 from anabranch.reproduce.schema import nearest, within
 
 if TYPE_CHECKING:
@@ -52,8 +52,6 @@ DEPTH = 8
 """Texts within texts."""
 LENGTH = 20_000
 """Most characters of a text and all that it includes."""
-FORMAT = re.compile(r"[ ,+]?\d{0,2}(\.\d{1,2})?[dfgeE%]?")
-"""Formats of numbers: they cannot make a long text."""
 
 
 def typed(text: str) -> str:
@@ -66,29 +64,6 @@ def typed(text: str) -> str:
     """
     found = re.search(r"\d[\d.]*", NAME.sub("", REFERENCE.sub("", text)))
     return found[0] if found else ""
-
-
-def formatted(value: object, form: str) -> str:
-    """Write a number as a format says.
-
-    Raises
-    ------
-    AnabranchError
-        If the format is none of `FORMAT`, or the number none.
-
-    Examples
-    --------
-    >>> formatted(2.25, ".1f"), formatted(4.0, "")
-    ('2.2', '4.00')
-    """
-    if not FORMAT.fullmatch(form):
-        raise AnabranchError(f"{form!r} is no format of a number", hint="such as .2f, ,d or .3g")
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise AnabranchError(f"expected a number, not {str(value)[:40]}")
-    try:
-        return format(value, form) if form else units.digits(value)
-    except ValueError as error:
-        raise AnabranchError(f"{form!r} does not fit {value}: {error}") from error
 
 
 class NotRecorded(AnabranchError):  # noqa: N818 - a state, not a mistake

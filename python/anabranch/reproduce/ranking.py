@@ -1,8 +1,8 @@
 """The page of a ranking, as Markdown: a table for each setting, and how transports do at home and away.
 
-Rank 1 is the best. A transport's rank is one more than the number of those that are better beyond the intervals of
-both: what intervals leave open is no difference in rank. Where not all flows finished a transport comes behind all
-others: what is measured is then of the flows that did.
+Rank 1 is the best. A transport has all ranks that its interval leaves open: from one more than the number of those that
+are better to the number of those that are not worse. Where not all flows finished a transport comes behind all others:
+what is measured is then of the flows that did.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from anabranch.reproduce.record import Record
 
 MEDIANS = """\
-Median rank over an experiment's settings; **bold** in those that a transport was made for. Home and away: the median
-over experiments."""
+Median over an experiment's settings of the middle of the rank; **bold** in those that a transport was made for. Home
+and away: the median over experiments."""
 DECIDES = {"p50": f"p50 {ALL}", "p99": f"p99 {ALL}", "goodput": "goodput"}
 """Measures that decide, as experiments name them."""
 SAID = {"p50": "the median slowdown of all flows", "p99": "the 99th percentile of all flows' slowdown"}
@@ -43,38 +43,57 @@ OTHERS = {
 KEY = """\
 Slowdown is the time that a flow took over the least time in which any of the transports could have completed it on the
 idle fabric: p50 is the median, p99 the 99th percentile. ± is the 95 % confidence interval of a mean over seeds
-(Student's t); where all seeds give the same number there is none. Goodput: bytes of all flows over the time from the
-first request to the last completion. Queue: of the switches' ports where it is longest, and where its mean over time is
-largest. Paused: the share of the run for which the far end had paused a link, mean over links. Lost and trimmed:
-packets that switches dropped (headers and control packets, too) and cut to headers, over the data packets sent.
+(Student's t); where all seeds give the same number there is none. Goodput: bytes of these flows over the time from the
+first request to the last completion; endless flows and those of the warm-up are not among them. Queue: of the switches'
+ports where it is longest, and where its mean over time is largest. Paused: the share of the run for which the far end
+had paused a link, mean over links. Lost and trimmed: packets that switches dropped (headers and control packets, too)
+and cut to headers, over the data packets of all flows.
 
-**Rank**: one more than the number of transports that are better beyond both intervals. Intervals that overlap put
-neither transport before the other; their ranks differ only where a third one is better than one of them. Where not
-all flows finished a transport comes last. A rank does not say by how much one is better: the tables do."""
+**Rank**: one transport is better than another if their intervals do not overlap and their means differ by over 1 %. A
+rank is from one more than the number of transports that are better to the number of those that are not worse: a wide
+interval gives a wide rank. Where not all flows finished a transport comes last. Variants of TCP that do the same in a
+setting count as many times. A rank does not say by how much one is better: the tables do."""
 
 
-def ranks(setting: Setting, by: str) -> dict[str, int]:
-    """Rank the transports of a setting by a measure of `DECIDES`.
+Rank = tuple[int, int]
+"""The best and the worst rank that a transport may have."""
+LEAST = 0.01
+"""Means that differ by no more than this share are no difference."""
+
+
+def ranks(setting: Setting, by: str) -> dict[str, Rank]:
+    """Rank the transports of a setting by a measure of `DECIDES`, the best first.
 
     Examples
     --------
     >>> near, far = Value(2.0, 0.5), Value(4.0, 0.5)
-    >>> of = {"a": far, "b": near, "c": Value(2.4, 0.1)}
+    >>> of = {"a": far, "b": near, "c": Value(2.4, 0.1), "d": Value(3.0, 1.0)}
     >>> ranks(Setting("one", {name: {"p99 all": value} for name, value in of.items()}), "p99")
-    {'b': 1, 'c': 1, 'a': 3}
+    {'b': (1, 3), 'c': (1, 3), 'd': (1, 4), 'a': (3, 4)}
     """
-    sign = -1.0 if by in HIGHER else 1.0
-    ends: dict[str, tuple[float, float]] = {}
-    for name, own in setting.transports.items():
-        value = own.get(DECIDES[by])
-        if value is None or unfinished(own):
-            ends[name] = (float("inf"), float("inf"))
-        else:
-            low, high = sorted((sign * value.low, sign * value.high))
-            ends[name] = (low, high)
-    found = {name: 1 + sum(high < low for _, high in ends.values()) for name, (low, _) in ends.items()}
-    middle = {name: sum(end) for name, end in ends.items()}
-    return {name: found[name] for name in sorted(found, key=lambda name: (found[name], middle[name]))}
+    known = {name: None if unfinished(own) else own.get(DECIDES[by]) for name, own in setting.transports.items()}
+    values = {name: (1, 0.0) if value is None else (0, _signed(value, by)) for name, value in known.items()}
+
+    def is_better(one: str, other: str) -> bool:
+        a, b = known[one], known[other]
+        if a is None or b is None:
+            return a is not None and b is None
+        apart = abs(a.mean - b.mean) > LEAST * max(abs(a.mean), abs(b.mean))
+        return apart and (a.low > b.high if by in HIGHER else a.high < b.low)
+
+    def rank(name: str) -> Rank:
+        better = sum(is_better(other, name) for other in known)
+        return 1 + better, len(known) - sum(is_better(name, other) for other in known)
+
+    return {name: rank(name) for name in sorted(known, key=lambda name: values[name])}
+
+
+def _signed(value: Value, by: str) -> float:
+    return -value.mean if by in HIGHER else value.mean
+
+
+def _shown(rank: Rank) -> str:
+    return str(rank[0]) if rank[0] == rank[1] else f"{rank[0]}–{rank[1]}"
 
 
 def unfinished(own: Mapping[str, Value]) -> int:
@@ -99,7 +118,7 @@ def table(setting: Setting, by: str) -> str:
     for name, rank in ranks(setting, by).items():
         own = setting.transports[name]
         lost = unfinished(own)
-        place = f"did not finish: {lost} flows" if lost else str(rank)
+        place = f"did not finish: {lost} flows" if lost else _shown(rank)
         lines.append([place, label(name), *(_cell(own.get(one), scale) for one, (_, scale) in columns.items())])
     return grid(*lines)
 
@@ -137,10 +156,10 @@ def lines(experiment: Experiment, record: Record) -> list[str]:
     assert experiment.ranking is not None  # noqa: S101 - who asks knows
     said = []
     for one in settings(record):
-        places: dict[int, list[str]] = {}
+        places: dict[Rank, list[str]] = {}
         for name, rank in ranks(one, experiment.ranking.by).items():
             places.setdefault(rank, []).append(styles.TRANSPORTS[name].label)
-        each = "; ".join(f"{rank}: {', '.join(names)}" for rank, names in places.items())
+        each = "; ".join(f"{_shown(rank)}: {', '.join(names)}" for rank, names in sorted(places.items()))
         said.append(f"{experiment.name}, {one.name}: {each}")
     return said
 
@@ -156,7 +175,8 @@ def home_and_away(ranked: Sequence[tuple[Experiment, Record]]) -> str:
         assert experiment.ranking is not None  # noqa: S101 - who asks knows
         each = [ranks(one, experiment.ranking.by) for one in settings(record)]
         for name in dict.fromkeys(name for one in each for name in one):
-            found.setdefault(name, {})[experiment.name] = statistics.median(one[name] for one in each if name in one)
+            middles = [sum(one[name]) / 2 for one in each if name in one]
+            found.setdefault(name, {})[experiment.name] = statistics.median(middles)
         for name in experiment.ranking.home:
             homes.setdefault(name, set()).add(experiment.name)
     names = [experiment.name for experiment, _ in ranked]

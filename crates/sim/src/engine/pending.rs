@@ -13,7 +13,7 @@ pub struct Pending {
     pub boxes: Boxes,
     /// In a part of a run that goes in windows: arrivals in other parts.
     pub elsewhere: Vec<Arrival>,
-    /// What switches have written into packets: boxed, so that ports which write nothing need not fear for the rest.
+    /// What switches have written into packets: in a box, so that what ports keep in registers of the rest is not lost where none is written.
     pub stamps: Box<Stamps>,
 }
 

@@ -2,7 +2,7 @@
 
 use super::fabric::Fabrics;
 use super::windows::Paths;
-use super::{Scenario, TransportName};
+use super::{QueueKind, RoutingMode, Scenario, TransportName};
 use crate::host::protocol::{Protocol, Transport};
 use crate::workload::Fault;
 use anabranch_transport::Duration;
@@ -11,7 +11,7 @@ use anabranch_transport::telemetry::MAX_HOPS;
 use std::path::Path;
 
 /// The least round trip that HPCC may have.
-const LEAST: Duration = Duration::from_ns(1);
+const LEAST: Duration = Duration::from_ns(100);
 
 impl Scenario {
     /// The transports of the workloads that read what switches write.
@@ -43,7 +43,10 @@ impl Scenario {
         let (Some(name), Ok(paths)) = (self.readers().next(), fabrics.paths(&self.fabric, base)) else {
             return Vec::new();
         };
-        let switches = usize::from(paths.routes.most_hops()).saturating_sub(1);
+        let shortest = usize::from(paths.routes.most_hops()).saturating_sub(1);
+        // By way of a switch that is drawn, to it and from it on shortest paths.
+        let detour = self.routing.resolve(name) == RoutingMode::Valiant;
+        let switches = if detour { (2 * shortest).saturating_sub(1) } else { shortest };
         let message = || {
             format!(
                 "{}: a packet has room for what {MAX_HOPS} switches write into it, and some come by {switches}",
@@ -52,7 +55,11 @@ impl Scenario {
         };
         let fault =
             |message| Fault::new("transport.name", message).hint("a fabric with shorter paths: leaf-spine, fat-tree");
-        (switches > MAX_HOPS).then(|| fault(message())).into_iter().collect()
+        let fair = "fair queues hide what a class has of its link: telemetry tells of the whole port";
+        let fair = Fault::new("switch.queue", format!("{}: {fair}", name.name()));
+        let mut faults: Vec<Fault> = (switches > MAX_HOPS).then(|| fault(message())).into_iter().collect();
+        faults.extend((self.switch.queue == QueueKind::Fair).then_some(fair));
+        faults
     }
 }
 
@@ -98,6 +105,11 @@ placement = { pattern = "random" }
         for (overrides, expected) in [
             (&seven[..], "hpcc: a packet has room for what 5 switches write into it, and some come by 7"),
             (&small, "transport.roce.packet: "),
+            (
+                &["routing.mode=valiant", r#"fabric={ topology = "fat-tree", k = 4 }"#],
+                "hpcc: a packet has room for what 5 switches",
+            ),
+            (&["switch={ queue = \"fair\" }"], "hpcc: fair queues hide"),
             (&["transport.roce.ack_every=4"], "transport.roce.ack_every: must be 1 with HPCC"),
             (&["transport.hpcc.target=1.0"], "transport.hpcc.target: 1 leaves no increase"),
         ] {

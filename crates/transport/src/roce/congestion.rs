@@ -124,11 +124,11 @@ impl Control {
         }
     }
 
-    /// Whether its window has room while so many bytes are on their way.
-    pub(super) fn has_room(&self, bytes: u64) -> bool {
+    /// Bytes that may be on their way, if a window says so.
+    pub(super) fn window(&self) -> Option<u64> {
         match self {
-            Self::Dcqcn(_) | Self::Timely { .. } => true,
-            Self::Hpcc(control) => (bytes as f64) < control.window(),
+            Self::Dcqcn(_) | Self::Timely { .. } => None,
+            Self::Hpcc(control) => Some(control.window().ceil() as u64),
         }
     }
 }

@@ -7,7 +7,7 @@
 //! reference that changes once in a round trip, so that no queue is answered twice (`NewAck`).
 
 use crate::config::ConfigError;
-use crate::telemetry::{Hop, MAX_HOPS, TRUSTED, Telemetry};
+use crate::telemetry::{Hop, MAX_HOPS, Telemetry};
 use crate::units::{Bytes, Duration, PS_PER_S, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ pub struct HpccConfig {
     pub additive_increase: Option<Bytes>,
     /// Flows on a link for which `additive_increase` is made: 1 to 1000000. Default 100, which gives the 80 B of the paper's fabric at 100 Gbps.
     pub flows: u32,
-    /// Round trip without queues, T: above 0, at most 1 s. The first window is what the host's link sends in it. Default: that of the fabric's longest
+    /// Round trip without queues, T: 100 ns to 1 s. The first window is what the host's link sends in it. Default: that of the fabric's longest
     /// path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_rtt: Option<Duration>,
@@ -58,13 +58,13 @@ impl HpccConfig {
         let check = |good: bool, field: &'static str, problem: String| {
             if good { Ok(()) } else { Err(ConfigError { field, problem }) }
         };
-        let is_time = |time: Duration| time > Duration::ZERO && time <= Duration::from_secs(1);
+        let is_time = |time: Duration| (Duration::from_ns(100)..=Duration::from_secs(1)).contains(&time);
         check((0.5..=1.0).contains(&self.target), "target", format!("{} is not from 0.5 to 1", self.target))?;
         check(self.max_stage <= 1000, "max_stage", format!("{} is more than 1000", self.max_stage))?;
         check(self.additive_increase != Some(Bytes(0)), "additive_increase", "must be above 0".into())?;
         check((1..=1_000_000).contains(&self.flows), "flows", format!("{} is not from 1 to 1000000", self.flows))?;
         let rtt = self.base_rtt.unwrap_or(BASE_RTT);
-        check(is_time(rtt), "base_rtt", format!("{rtt} is not above 0 and at most 1s"))?;
+        check(is_time(rtt), "base_rtt", format!("{rtt} is not from 100ns to 1s"))?;
         check(self.telemetry.0 <= 1000, "telemetry", format!("{} is more than 1000B", self.telemetry))?;
         // Without an increase nothing would grow again.
         let grows = self.target < 1.0 || self.additive_increase.is_some();
@@ -101,9 +101,9 @@ pub(super) struct WindowControl {
     inflight: f64,
     /// The reference changes when a packet beyond this one is acknowledged. `None`: nothing has been heard.
     update_beyond: Option<u64>,
-    /// What was heard last, and when.
+    /// What the last acknowledgement told, and when.
     last: Telemetry,
-    heard: Time,
+    answered: Time,
     /// When the last packet left, and its bytes.
     sent: (Time, u64),
 }
@@ -126,7 +126,7 @@ impl WindowControl {
             inflight: 1.0,
             update_beyond: None,
             last: Telemetry::EMPTY,
-            heard: Time::ZERO,
+            answered: Time::ZERO,
             sent: (Time::ZERO, 0),
         }
     }
@@ -148,17 +148,15 @@ impl WindowControl {
     }
 
     /// An acknowledgement has come (`NewAck`). The first one tells how things are, and not how they change; so does one from
-    /// another path, and one after a long time.
+    /// another path.
     pub(super) fn on_feedback(&mut self, now: Time, feedback: &Feedback) {
-        let (last, heard) = (std::mem::replace(&mut self.last, feedback.telemetry), self.heard);
-        self.heard = now;
-        let Some(beyond) = self.update_beyond.filter(|_| last.has_same_path(&self.last) && now.since(heard) < TRUSTED)
-        else {
+        let last = std::mem::replace(&mut self.last, feedback.telemetry);
+        let elapsed = now.since(std::mem::replace(&mut self.answered, now));
+        let Some(beyond) = self.update_beyond.filter(|_| last.has_same_path(&self.last)) else {
             self.update_beyond = Some(feedback.next);
             return;
         };
-        let is_measured = self.measure_inflight(&last);
-        if !is_measured {
+        if !self.measure_inflight(&last, elapsed) {
             return;
         }
         let updates = feedback.expected > beyond;
@@ -169,9 +167,9 @@ impl WindowControl {
     }
 
     /// How full the fullest link is, smoothed over a round trip. False if there is no link whose state has changed.
-    fn measure_inflight(&mut self, last: &Telemetry) -> bool {
+    fn measure_inflight(&mut self, last: &Telemetry, elapsed: Duration) -> bool {
         let (Some(hops), Some(before)) = (self.last.hops(), last.hops()) else { return false };
-        let states = hops.zip(before).filter_map(|(hop, before)| self.state_of(hop, before));
+        let states = hops.zip(before).filter_map(|(hop, before)| self.state_of(hop, before, elapsed));
         let Some((fullness, time)) = states.reduce(|fullest, state| if state.0 > fullest.0 { state } else { fullest })
         else {
             return false;
@@ -182,8 +180,8 @@ impl WindowControl {
     }
 
     /// Bytes in flight over the bandwidth-delay product of a link, and in how many seconds that was measured.
-    fn state_of(&self, hop: Hop, before: Hop) -> Option<(f64, f64)> {
-        let (sent, time) = hop.since(&before);
+    fn state_of(&self, hop: Hop, before: Hop, elapsed: Duration) -> Option<(f64, f64)> {
+        let (sent, time) = hop.since(&before, elapsed);
         if time == Duration::ZERO || hop.rate.bps() == 0 {
             return None;
         }
@@ -235,7 +233,7 @@ mod tests {
         }
 
         /// The acknowledgement of packet `expected - 1` is there 1 us later, when `next` is to be sent: the window.
-        fn hears(&mut self, expected: u64, next: u64, telemetry: Telemetry) -> f64 {
+        fn gets(&mut self, expected: u64, next: u64, telemetry: Telemetry) -> f64 {
             self.now += Duration::from_us(1);
             self.control.on_feedback(self.now, &Feedback { expected, next, telemetry });
             self.control.window()
@@ -265,30 +263,30 @@ mod tests {
     #[test]
     fn a_full_link_takes_the_window_to_the_target() {
         let mut sender = Sender::new(&config());
-        close(sender.hears(1, 10, through(&[(0, 0, 0)])), 10_000.0);
+        close(sender.gets(1, 10, through(&[(0, 0, 0)])), 10_000.0);
         // 10,240 B in 10.24 us, the link's rate, and 2 kB behind both packets (2400 behind one): 1.2, with all of the weight.
-        close(sender.hears(2, 11, through(&[(10_240, 10_240, 2400)])), 10_000.0 * 0.95 / 1.0 + 100.0);
-        close(sender.hears(3, 12, through(&[(20_480, 20_480, 2000)])), 10_000.0 * 0.95 / 1.2 + 100.0);
+        close(sender.gets(2, 11, through(&[(10_240, 10_240, 2400)])), 10_000.0 * 0.95 / 1.0 + 100.0);
+        close(sender.gets(3, 12, through(&[(20_480, 20_480, 2000)])), 10_000.0 * 0.95 / 1.2 + 100.0);
         // Packet 10 is the first one that was sent by the new window: the reference changes.
-        close(sender.hears(11, 20, through(&[(30_720, 30_720, 2000)])), 10_000.0 * 0.95 / 1.2 + 100.0);
+        close(sender.gets(11, 20, through(&[(30_720, 30_720, 2000)])), 10_000.0 * 0.95 / 1.2 + 100.0);
         let reference = sender.control.window();
-        close(sender.hears(12, 21, through(&[(40_960, 40_960, 2000)])), reference * 0.95 / 1.2 + 100.0);
+        close(sender.gets(12, 21, through(&[(40_960, 40_960, 2000)])), reference * 0.95 / 1.2 + 100.0);
     }
 
     #[test]
     fn what_is_measured_in_less_than_a_round_trip_weighs_less() {
         let mut sender = Sender::new(&config());
-        sender.hears(1, 10, through(&[(0, 0, 0)]));
+        sender.gets(1, 10, through(&[(0, 0, 0)]));
         // Half of the rate, in 2.56 of 10 us: 1 before.
-        sender.hears(2, 11, through(&[(2560, 1280, 0)]));
+        sender.gets(2, 11, through(&[(2560, 1280, 0)]));
         close(sender.control.inflight, 0.744 + 0.256 * 0.5);
     }
 
     #[test]
     fn the_fullest_link_counts() {
         let mut sender = Sender::new(&config());
-        sender.hears(1, 10, through(&[(0, 0, 0), (50, 0, 800), (90, 0, 0)]));
-        sender.hears(2, 11, through(&[(10_240, 1280, 0), (10_290, 5120, 800), (10_330, 5120, 0)]));
+        sender.gets(1, 10, through(&[(0, 0, 0), (50, 0, 800), (90, 0, 0)]));
+        sender.gets(2, 11, through(&[(10_240, 1280, 0), (10_290, 5120, 800), (10_330, 5120, 0)]));
         close(sender.control.inflight, 0.5 + 0.08);
     }
 
@@ -297,38 +295,47 @@ mod tests {
         let mut sender = Sender::new(&HpccConfig { max_stage: 3, ..config() });
         sender.control.window = 1000.0;
         sender.control.reference = 1000.0;
-        sender.hears(1, 1, through(&[(0, 0, 0)]));
-        let windows = [1, 2, 3, 4, 5].map(|n| sender.hears(n + 1, n + 1, through(&[(10_240 * n, 5120 * n, 0)])));
+        sender.gets(1, 1, through(&[(0, 0, 0)]));
+        let windows = [1, 2, 3, 4, 5].map(|n| sender.gets(n + 1, n + 1, through(&[(10_240 * n, 5120 * n, 0)])));
         for (window, expected) in windows.into_iter().zip([1100.0, 1200.0, 1300.0, 1300.0 * 0.95 / 0.5 + 100.0, 2670.0])
         {
             close(window, expected);
         }
         // Never beyond the first.
         for n in 6..100 {
-            assert!(sender.hears(n + 1, n + 1, through(&[(10_240 * n, 5120 * n, 0)])) <= 10_000.0);
+            assert!(sender.gets(n + 1, n + 1, through(&[(10_240 * n, 5120 * n, 0)])) <= 10_000.0);
         }
         close(sender.control.window(), 10_000.0);
     }
 
     #[test]
-    fn another_path_and_a_long_silence_begin_anew() {
+    fn another_path_begins_anew() {
         let mut sender = Sender::new(&config());
-        sender.hears(1, 10, through(&[(0, 0, 0)]));
+        sender.gets(1, 10, through(&[(0, 0, 0)]));
         let mut elsewhere = Telemetry::EMPTY;
         elsewhere.push(77, Hop::new(LINE, 0, 1_000_000, 9600));
-        close(sender.hears(2, 11, elsewhere), 10_000.0);
-        close(sender.hears(3, 12, through(&[(10_240, 10_240, 9600)])), 10_000.0);
-        sender.now += TRUSTED;
-        close(sender.hears(4, 13, through(&[(20_480, 20_480, 9600)])), 10_000.0);
-        assert!(sender.hears(5, 14, through(&[(30_720, 30_720, 9600)])) < 5000.0);
+        close(sender.gets(2, 11, elsewhere), 10_000.0);
+        close(sender.gets(3, 12, through(&[(10_240, 10_240, 9600)])), 10_000.0);
+        assert!(sender.gets(4, 13, through(&[(20_480, 20_480, 9600)])) < 5000.0);
         // More switches than a packet has room for: nothing is known.
         let before = sender.control.window();
         let long = through(&[(0, 0, 0); 6]);
-        close(sender.hears(6, 15, long), before);
-        close(sender.hears(7, 16, long), before);
+        close(sender.gets(5, 14, long), before);
+        close(sender.gets(6, 15, long), before);
         // And none at all.
-        close(sender.hears(8, 17, Telemetry::EMPTY), before);
-        close(sender.hears(9, 18, Telemetry::EMPTY), before);
+        close(sender.gets(7, 16, Telemetry::EMPTY), before);
+        close(sender.gets(8, 17, Telemetry::EMPTY), before);
+    }
+
+    /// A small window sends so rarely that times come round between two packets. It grows again all the same.
+    #[test]
+    fn a_crawling_sender_recovers() {
+        let mut sender = Sender::new(&HpccConfig { max_stage: 0, ..config() });
+        (sender.control.window, sender.control.reference, sender.control.inflight) = (100.0, 100.0, 5.0);
+        sender.gets(1, 2, through(&[(0, 0, 0)]));
+        sender.now += Duration::from_ms(50);
+        // A packet in 50 ms: the link is idle.
+        assert!(sender.gets(3, 3, through(&[(50_001_000, 1280, 0)])) > 9000.0);
     }
 
     #[test]

@@ -142,6 +142,9 @@ impl Endpoint for Connection {
     fn stats(&self) -> Stats {
         either!(self, end => end.stats())
     }
+    fn congestion_window(&self) -> Option<u64> {
+        if let Self::Sender(end) = self { end.window() } else { None }
+    }
     fn waiting_for(&self) -> String {
         either!(self, end => end.waiting_for())
     }

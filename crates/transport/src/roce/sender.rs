@@ -90,7 +90,7 @@ impl Sender {
             let packets = self.next - self.acknowledged - self.repairs.arrived();
             packets.saturating_mul(self.config.packet.0)
         };
-        self.control.as_ref().is_none_or(|control| control.has_room(on_their_way()))
+        self.window().is_none_or(|window| on_their_way() < window)
     }
 
     pub(super) fn set_departure(&mut self, at: Time) {
@@ -208,6 +208,11 @@ impl Sender {
         let next = control.on_sent(now, packet, more);
         self.paced = next.at;
         next.asks
+    }
+
+    /// Bytes that may be on their way, if a window says so.
+    pub(super) fn window(&self) -> Option<u64> {
+        self.control.as_ref().and_then(|control| control.window())
     }
 
     pub(super) fn deadline(&self) -> Option<Time> {
