@@ -21,11 +21,32 @@ const MANTISSA: u64 = 255;
 /// Of a packet that has come by more switches than it has room for.
 const TOO_MANY: u8 = u8::MAX;
 
+/// The rate of a link in 12 bits: digits, up to 255, and a power of ten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateCode(u16);
+
+impl RateCode {
+    /// That of a rate: exact up to three digits that make 255 at most, otherwise rounded to within 2 %.
+    pub fn of(rate: Rate) -> Self {
+        let (mut digits, mut power) = (rate.bps().min(MANTISSA * 10_u64.pow(15)), 0);
+        while digits > MANTISSA {
+            digits = digits / 10 + u64::from(digits % 10 >= 5);
+            power += 1;
+        }
+        Self(power << 8 | digits as u16)
+    }
+
+    /// The rate.
+    pub fn rate(self) -> Rate {
+        Rate(u64::from(self.0 & 0xff).saturating_mul(10_u64.saturating_pow(u32::from(self.0 >> 8))))
+    }
+}
+
 /// One link, when it began to send a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hop {
     /// The rate of the link.
-    pub rate: Rate,
+    pub rate: RateCode,
     /// When, in nanoseconds modulo 2^24.
     time: u32,
     /// Bytes that it had sent before, in units of 128 B modulo 2^20.
@@ -36,10 +57,10 @@ pub struct Hop {
 
 impl Hop {
     /// Of a link of this rate that has sent `sent` bytes by `ps`, in picoseconds, and where `queue` bytes wait.
-    pub fn new(rate: Rate, ps: u64, sent: u64, queue: u64) -> Self {
+    pub fn new(rate: RateCode, ps: u64, sent: u64, queue: u64) -> Self {
         let queue = (queue / QUEUE_UNIT).min((1 << QUEUE_BITS) - 1) * QUEUE_UNIT;
         Self {
-            rate: decoded(encoded(rate)),
+            rate,
             time: (ps / 1000) as u32 & ((1 << TIME_BITS) - 1),
             sent: (sent / SENT_UNIT) as u32 & ((1 << SENT_BITS) - 1),
             queue: Bytes(queue),
@@ -58,7 +79,7 @@ impl Hop {
     fn packed(self) -> [u8; 9] {
         let queue = self.queue.0 / QUEUE_UNIT;
         let rest = u64::from(self.time) | u64::from(self.sent) << TIME_BITS | queue << (TIME_BITS + SENT_BITS);
-        let bits = u128::from(rest) | u128::from(encoded(self.rate)) << (TIME_BITS + SENT_BITS + QUEUE_BITS);
+        let bits = u128::from(rest) | u128::from(self.rate.0) << (TIME_BITS + SENT_BITS + QUEUE_BITS);
         let mut packed = [0; 9];
         packed.copy_from_slice(&bits.to_le_bytes()[..9]);
         packed
@@ -73,23 +94,9 @@ impl Hop {
             time: field(0, TIME_BITS),
             sent: field(TIME_BITS, SENT_BITS),
             queue: Bytes(u64::from(field(TIME_BITS + SENT_BITS, QUEUE_BITS)) * QUEUE_UNIT),
-            rate: decoded(field(TIME_BITS + SENT_BITS + QUEUE_BITS, 12) as u16),
+            rate: RateCode(field(TIME_BITS + SENT_BITS + QUEUE_BITS, 12) as u16),
         }
     }
-}
-
-/// A rate as digits, up to 255, and a power of ten.
-fn encoded(rate: Rate) -> u16 {
-    let (mut digits, mut power) = (rate.bps().min(MANTISSA * 10_u64.pow(15)), 0);
-    while digits > MANTISSA {
-        digits = digits / 10 + u64::from(digits % 10 >= 5);
-        power += 1;
-    }
-    power << 8 | digits as u16
-}
-
-fn decoded(code: u16) -> Rate {
-    Rate(u64::from(code & 0xff).saturating_mul(10_u64.saturating_pow(u32::from(code >> 8))))
 }
 
 /// What switches have written into a packet.
@@ -164,17 +171,17 @@ mod tests {
     fn usual_rates_are_exact_and_others_close() {
         for mbps in [1, 10, 100, 1000, 2500, 10_000, 25_000, 40_000, 50_000, 100_000, 200_000, 400_000, 800_000] {
             let rate = Rate::from_mbps(mbps);
-            assert_eq!(decoded(encoded(rate)), rate);
+            assert_eq!(RateCode::of(rate).rate(), rate);
         }
         for bps in [1, 255, 256, 1234, 9_876_543_210, 1 << 57] {
-            let found = decoded(encoded(Rate(bps))).bps() as f64;
+            let found = RateCode::of(Rate(bps)).rate().bps() as f64;
             assert!((found / bps as f64 - 1.0).abs() < 0.021, "{bps} {found}");
         }
     }
 
     #[test]
     fn differences_survive_that_fields_wrap() {
-        let rate = Rate::from_gbps(100);
+        let rate = RateCode::of(Rate::from_gbps(100));
         let earlier = Hop::new(rate, ((1 << 24) - 10) * 1000, ((1 << 20) - 2) * 128, 79);
         let later = Hop::new(rate, ((1 << 24) + 90) * 1000 + 999, ((1 << 20) + 3) * 128 + 127, 160);
         let since = |elapsed_ns| later.since(&earlier, Duration::from_ns(elapsed_ns));
@@ -190,13 +197,14 @@ mod tests {
 
     #[test]
     fn a_sixth_switch_is_one_too_many() {
-        let hop = |n| Hop::new(Rate::from_gbps(n), n, n, n);
+        let hop = |n| Hop::new(RateCode::of(Rate::from_gbps(n)), n, n, n);
         let mut telemetry = Telemetry::EMPTY;
         assert!(telemetry.is_empty());
         for n in 1..=5_u32 {
             telemetry.push(n, hop(u64::from(n)));
         }
-        let rates: Vec<u64> = telemetry.hops().expect("five").map(|hop| hop.rate.bps() / 1_000_000_000).collect();
+        let rates: Vec<u64> =
+            telemetry.hops().expect("five").map(|hop| hop.rate.rate().bps() / 1_000_000_000).collect();
         assert_eq!(rates, [1, 2, 3, 4, 5]);
         telemetry.push(6, hop(6));
         assert!(telemetry.hops().is_none() && !telemetry.is_empty());
@@ -205,7 +213,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_written_is_read(bps: u64, ps: u64, sent: u64, queue: u64) {
-            let hop = Hop::new(Rate(bps), ps, sent, queue);
+            let hop = Hop::new(RateCode::of(Rate(bps)), ps, sent, queue);
             prop_assert_eq!(Hop::of(hop.packed()), hop);
         }
 
@@ -215,7 +223,7 @@ mod tests {
             let mut all = Telemetry::EMPTY;
             let mut pieces = [Telemetry::EMPTY; 2];
             for (n, &port) in ports.iter().enumerate() {
-                let hop = Hop::new(Rate(u64::from(port)), u64::from(port), u64::from(port), 0);
+                let hop = Hop::new(RateCode::of(Rate(u64::from(port))), u64::from(port), u64::from(port), 0);
                 all.push(port, hop);
                 pieces[usize::from(n >= cut)].push(port, hop);
             }

@@ -38,16 +38,17 @@ impl Stamps {
 mod tests {
     use super::*;
     use anabranch_transport::Rate;
+    use anabranch_transport::telemetry::RateCode;
 
     #[test]
     fn each_packet_has_its_own_and_once() {
         let mut stamps = Stamps::default();
-        let hop = |n| Hop::new(Rate::from_gbps(n), 0, 0, 0);
+        let hop = |n| Hop::new(RateCode::of(Rate::from_gbps(n)), 0, 0, 0);
         for (id, port) in [(7, 1), (3, 2), (7, 3)] {
             stamps.add(id, port, hop(u64::from(port)));
         }
         let rates = |telemetry: Telemetry| -> Vec<_> {
-            telemetry.hops().expect("few").map(|hop| hop.rate.bps() / 1_000_000_000).collect()
+            telemetry.hops().expect("few").map(|hop| hop.rate.rate().bps() / 1_000_000_000).collect()
         };
         assert_eq!(rates(stamps.take(7)), [1, 3]);
         assert!(stamps.take(7).is_empty() && stamps.take(1000).is_empty());

@@ -16,6 +16,7 @@ use crate::engine::arena::{Fifo, Hot, Movers, NO_PACKET, PacketId};
 use crate::engine::pending::{Keeps, Pending};
 use crate::engine::wheel::Entity;
 use crate::random;
+use anabranch_transport::telemetry::RateCode;
 use anabranch_transport::{Duration, Rate};
 use std::iter;
 use transmitter::{NEVER, Run, Send, Transmitter, UNLISTED};
@@ -68,8 +69,8 @@ struct Rare {
     down: bool,
     /// Where somebody captures.
     tap: Option<Tap>,
-    /// If it writes its state into packets: into those that have all of these flags.
-    writes: Option<u8>,
+    /// If it writes its state into packets: into those that have all of these flags, and how it writes its rate.
+    writes: Option<(u8, RateCode)>,
     /// When the queue last rejected a packet that need not have waited: it has been told of the idle time until then.
     asked_at: u64,
     /// Bytes that had been sent, and how long that had taken, when the rate was last set.
@@ -134,7 +135,7 @@ impl Port {
     /// Writes its state into all packets that have these flags, as they are sent.
     #[must_use]
     pub fn with_telemetry(mut self, flags: u8) -> Self {
-        self.tx.rare.writes = Some(flags);
+        self.tx.rare.writes = Some((flags, RateCode::of(self.tx.rate)));
         self.update_flags();
         self
     }
@@ -401,6 +402,7 @@ impl Port {
         self.tx.rare.busy_before = self.counters().busy_ps;
         self.tx.rare.bytes_before = self.tx.bytes;
         self.tx.rate = rate;
+        self.tx.rare.writes = self.tx.rare.writes.map(|(flags, _)| (flags, RateCode::of(rate)));
         self.queue.set_rate(rate);
         let exact = anabranch_transport::units::PS_PER_S * 8;
         let whole = exact.is_multiple_of(rate.bps()).then(|| exact / rate.bps());

@@ -179,7 +179,7 @@ impl Engine {
     }
 
     /// Puts what switches have written into packets into their headers.
-    pub(super) fn settle_stamps(&mut self) {
+    pub(super) fn move_stamps_to_headers(&mut self) {
         let Self { packets, pending, .. } = self;
         for (id, telemetry) in pending.stamps.drain() {
             packets.header_mut(id).append(&telemetry);

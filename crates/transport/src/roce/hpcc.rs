@@ -181,11 +181,11 @@ impl WindowControl {
 
     /// Bytes in flight over the bandwidth-delay product of a link, and in how many seconds that was measured.
     fn state_of(&self, hop: Hop, before: Hop, elapsed: Duration) -> Option<(f64, f64)> {
-        let (sent, time) = hop.since(&before, elapsed);
-        if time == Duration::ZERO || hop.rate.bps() == 0 {
+        let ((sent, time), rate) = (hop.since(&before, elapsed), hop.rate.rate());
+        if time == Duration::ZERO || rate.bps() == 0 {
             return None;
         }
-        let (line, time) = (hop.rate.bps() as f64 / 8.0, time.as_secs_f64());
+        let (line, time) = (rate.bps() as f64 / 8.0, time.as_secs_f64());
         let queue = hop.queue.min(before.queue).0 as f64 / (line * self.base_rtt);
         Some((queue + sent.0 as f64 / time / line, time))
     }
@@ -206,6 +206,7 @@ impl WindowControl {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::telemetry::RateCode;
 
     const LINE: Rate = Rate::from_gbps(8);
     /// A byte in a nanosecond: 10 kB in a round trip of 10 us.
@@ -217,7 +218,7 @@ mod tests {
     fn through(hops: &[(u64, u64, u64)]) -> Telemetry {
         let mut telemetry = Telemetry::EMPTY;
         for (port, &(ns, sent, queue)) in hops.iter().enumerate() {
-            telemetry.push(port as u32, Hop::new(LINE, ns * 1000, sent, queue));
+            telemetry.push(port as u32, Hop::new(RateCode::of(LINE), ns * 1000, sent, queue));
         }
         telemetry
     }
@@ -313,7 +314,7 @@ mod tests {
         let mut sender = Sender::new(&config());
         sender.gets(1, 10, through(&[(0, 0, 0)]));
         let mut elsewhere = Telemetry::EMPTY;
-        elsewhere.push(77, Hop::new(LINE, 0, 1_000_000, 9600));
+        elsewhere.push(77, Hop::new(RateCode::of(LINE), 0, 1_000_000, 9600));
         close(sender.gets(2, 11, elsewhere), 10_000.0);
         close(sender.gets(3, 12, through(&[(10_240, 10_240, 9600)])), 10_000.0);
         assert!(sender.gets(4, 13, through(&[(20_480, 20_480, 9600)])) < 5000.0);

@@ -130,7 +130,8 @@ impl Sender {
             Bth::Data { .. } | Bth::Cnp => return,
         };
         // An old one, or one of packets that were never sent.
-        if self.over || expected < self.acknowledged || expected.max(got.unwrap_or_default()) > self.fresh {
+        let unsent = expected > self.fresh || got.is_some_and(|got| got >= self.fresh);
+        if self.over || expected < self.acknowledged || unsent {
             return;
         }
         if expected > self.acknowledged || goes_back {

@@ -127,8 +127,10 @@ impl Transmitter {
     #[cold]
     fn start_of(&mut self, entity: Entity, hot: &Hot, stamps: &mut Stamps, id: PacketId, start: u64) -> u64 {
         let at = if self.is_jittery() { start + self.pause() } else { start };
-        if self.rare.writes.is_some_and(|flags| hot.has(flags)) {
-            stamps.add(id, entity, Hop::new(self.rate, at, self.bytes, self.queued));
+        if let Some((flags, rate)) = self.rare.writes
+            && hot.has(flags)
+        {
+            stamps.add(id, entity, Hop::new(rate, at, self.bytes, self.queued));
         }
         let arrival = at + self.transmit_time(hot.size) + self.delay;
         if let Some(tap) = &mut self.rare.tap {

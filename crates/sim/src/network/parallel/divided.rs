@@ -242,7 +242,7 @@ impl Divided {
                 fabric.port(engine, port);
             }
         }
-        engine.settle_stamps();
+        engine.move_stamps_to_headers();
         for port in 0..fabric.graph().ports() {
             let [near, far] = ends(part_of, fabric, port);
             if near != far {
@@ -289,7 +289,7 @@ impl Divided {
         let part_of = &*self.partition.part_of;
         for part in &mut self.parts {
             engine.add(&mut part.engine);
-            part.engine.settle_stamps();
+            part.engine.move_stamps_to_headers();
         }
         let now = engine.now;
         for (entity, time) in engine.pending.wheel.drain(now) {
