@@ -9,9 +9,9 @@ from pathlib import Path
 
 from htsim_case import CASES, PACKETS
 
+from anabranch.results import stats
+
 TEMPLATE = Path(__file__).resolve().parent / "htsim.template.md"
-T_975 = {5: 2.776}
-"""Student's t of a 95 % interval, by the number of seeds."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ class Record:
 
 def interval(values: Sequence[float]) -> str:
     """A mean of seeds and half of its 95 % confidence interval."""
-    half = T_975[len(values)] * statistics.stdev(values) / len(values) ** 0.5
-    return f"{statistics.fmean(values):.0f} ± {half:.0f}"
+    mean, half = stats.interval(values)
+    return f"{mean:.0f} ± {half or 0:.0f}"
 
 
 def table(record: Record, kind: str) -> str:
