@@ -16,7 +16,7 @@ pub type Concerns = fn(&scenario::Scenario) -> bool;
 
 /// Parts of the model that only some scenarios concern, with a version of their own each, so that a change of one of them
 /// leaves the results of all other scenarios as they are.
-pub const MODEL_PARTS: [(&str, u32, Concerns); 14] = [
+pub const MODEL_PARTS: [(&str, u32, Concerns); 15] = [
     ("many-to-one sessions", 2, scenario::Scenario::has_coded_reads),
     ("hosts with several links", 2, scenario::Scenario::may_be_multi_homed),
     ("CUBIC", 2, scenario::Scenario::has_cubic),
@@ -31,6 +31,7 @@ pub const MODEL_PARTS: [(&str, u32, Concerns); 14] = [
     ("Homa", 2, scenario::Scenario::has_homa),
     ("RACK", 2, scenario::Scenario::has_rack),
     ("switches that pause senders", 2, scenario::Scenario::is_lossless),
+    ("where pauses begin", 2, scenario::Scenario::has_pauses_by_links),
 ];
 
 pub mod capture;

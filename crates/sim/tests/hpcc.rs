@@ -1,17 +1,16 @@
 //! HPCC: flows that share a link fill it to the target and leave no queue; what they add is told by the window's law.
 
+use crate::common::sharing::{pauses_from, pauses_of_incast, share, star_of};
 use crate::common::{
-    DELAY, GBPS, assert_same, at, complete, drop_tail, in_parts_scheduled, run, scheduled, setup, star, unicast, us,
+    DELAY, GBPS, assert_same, complete, drop_tail, in_parts_scheduled, ms, scheduled, setup, unicast, us,
 };
 use anabranch_sim::fabric::graph::Graph;
-use anabranch_sim::fabric::pfc::{Pfc, Threshold};
 use anabranch_sim::fabric::routing::RoutingMode::{PerFlow, Single};
 use anabranch_sim::fabric::topology::{FatTree, Layers, TopologyConfig};
 use anabranch_sim::host::protocol::Protocol;
-use anabranch_sim::network::{Sampling, Scheduling, Setup, Stop};
-use anabranch_sim::workload::Session;
+use anabranch_sim::network::{Sampling, Scheduling, Setup};
 use anabranch_transport::roce::{Congestion, HpccConfig, Repeat, RoceConfig};
-use anabranch_transport::{Bytes, Duration, Rate};
+use anabranch_transport::{Bytes, Duration, Rate, Time};
 use std::path::Path;
 
 const LINE: Rate = Rate::from_gbps(100);
@@ -22,45 +21,12 @@ const RTT: Duration = Duration(20_000_000 + 2 * (1068 + 86) * 80);
 
 /// Hosts at 100 Gbps over links of 5 us.
 fn fabric(hosts: u32) -> Graph {
-    let mut graph = star(hosts);
-    graph.links.iter_mut().for_each(|link| (link.rate, link.delay) = (LINE, us(5)));
-    graph
+    star_of(hosts, LINE, us(5))
 }
 
 fn hpcc(config: &HpccConfig) -> Protocol {
     let config = HpccConfig { base_rtt: Some(RTT), ..config.clone() };
     Protocol::Roce(RoceConfig { header: Bytes(44 + 42), ..RoceConfig::default() }.with(Congestion::Hpcc(config)))
-}
-
-/// Flows without end that share a link, in the second half of a run.
-struct Shared {
-    /// What the application gets, Gbps: of each flow, the least first.
-    rates: Vec<f64>,
-    /// Mean and longest queue, bytes.
-    queue: f64,
-    longest: f64,
-}
-
-/// So many of them begin `apart` us after each other, for `ms`.
-fn share(flows: u32, apart: u64, ms: u64, config: &HpccConfig) -> Shared {
-    let endless = |n: u32| Session { size: None, start: at(u64::from(n - 1) * apart), ..unicast(n, 0, 0) };
-    let sessions = (1..=flows).map(endless).collect();
-    let interval = us(20);
-    let record = run(Setup {
-        stop: Stop::Limit,
-        time_limit: at(1000 * ms),
-        sampling: Sampling { interval, queues: true, goodput: true, ..Sampling::default() },
-        ..setup(fabric(flows + 1), drop_tail(u32::MAX), hpcc(config), Single, sessions)
-    });
-    let (half, samples) = (us(500 * ms).ps(), (500 * ms / 20) as f64);
-    let port = record.links.iter().find(|link| link.dst == "h0").expect("a downlink").link;
-    let late = |metric| record.series.iter().filter(move |s| s.metric == metric && s.time > half);
-    let mut rates = vec![0.0; flows as usize];
-    late("goodput_bps").for_each(|s| rates[s.id as usize] += s.value / samples / 1e9);
-    rates.sort_by(f64::total_cmp);
-    // What has no sample had an empty queue.
-    let queues: Vec<f64> = late("queue_bytes").filter(|s| s.id == port).map(|s| s.value).collect();
-    Shared { rates, queue: queues.iter().sum::<f64>() / samples, longest: queues.into_iter().fold(0.0, f64::max) }
 }
 
 /// In a steady state a window loses with each round trip what it gains, `W (1 - eta / U) = W_AI`. The windows of N flows make U together:
@@ -79,10 +45,11 @@ fn what_flows_add_is_what_the_law_says() {
         (50, 100, 100, 0),
         (100, 100, 50, 0),
     ] {
-        let shared = share(flows, apart, 20, &HpccConfig { flows: made_for, max_stage, ..HpccConfig::default() });
-        let used = shared.rates.iter().sum::<f64>() / PAYLOAD_GBPS;
+        let protocol = hpcc(&HpccConfig { flows: made_for, max_stage, ..HpccConfig::default() });
+        let shared = share(fabric(flows + 1), protocol, None, us(apart), ms(20));
+        let used = shared.total() / PAYLOAD_GBPS;
         let (expected, waits) = (0.95 + 0.05 * f64::from(flows) / f64::from(made_for), shared.queue / bdp);
-        let spread = shared.rates[shared.rates.len() - 1] / shared.rates[0];
+        let spread = shared.spread();
         println!(
             "{flows} of {made_for}: {used:.3} and {waits:.3} wait, expected {expected:.3}; spread {spread:.2}, queue at most {:.0} B",
             shared.longest
@@ -97,16 +64,7 @@ fn what_flows_add_is_what_the_law_says() {
 /// lost or sent twice, and HPCC leaves little to pauses.
 #[test]
 fn an_incast_loses_nothing_and_pauses_less_than_without_it() {
-    let pauses = |protocol| {
-        let sessions = (1..17).map(|host| unicast(host, 0, 4_000_000)).collect();
-        let pfc = Pfc { priorities: 1, threshold: Threshold::Fixed { xoff: 300_000, xon: 290_000 }, headroom: None };
-        let record =
-            complete(Setup { pfc: Some(pfc), ..setup(fabric(17), drop_tail(u32::MAX), protocol, Single, sessions) });
-        let repeated: u64 = record.flows.iter().map(|flow| flow.packets_retransmitted + flow.timeouts).sum();
-        assert_eq!((record.conservation.dropped, repeated), (0, 0));
-        let last = record.flows.iter().filter_map(|flow| flow.end).max().expect("all end");
-        (record.links.iter().map(|link| link.pause_frames).sum::<u64>(), last)
-    };
+    let pauses = |protocol| pauses_of_incast(fabric(17), protocol, pauses_from(300_000, 10_000), 4_000_000);
     let plain = pauses(Protocol::Roce(RoceConfig::default()));
     let hpcc = pauses(hpcc(&HpccConfig::default()));
     println!("pause frames and end: {plain:?}, with HPCC {hpcc:?}");
@@ -117,20 +75,26 @@ fn an_incast_loses_nothing_and_pauses_less_than_without_it() {
 /// are done, the last one takes the link.
 #[test]
 fn a_flow_that_crawls_takes_the_link_when_it_is_free() {
-    let mut graph = star(151);
-    graph.links.iter_mut().for_each(|link| link.delay = us(1));
+    let graph = star_of(151, GBPS, us(1));
     let size = |host| if host == 1 { 5_000_000 } else { 300_000 };
     let sessions = (1..151).map(|host| unicast(host, 0, size(host))).collect();
-    let pfc = Pfc { priorities: 1, threshold: Threshold::Fixed { xoff: 100_000, xon: 90_000 }, headroom: None };
     let config = HpccConfig { base_rtt: Some(us(22)), ..HpccConfig::default() };
     let roce = RoceConfig { header: Bytes(44 + 42), timeout: Duration::from_secs(1), ..RoceConfig::default() };
     let hpcc = Protocol::Roce(roce.with(Congestion::Hpcc(config)));
-    let record = complete(Setup { pfc: Some(pfc), ..setup(graph, drop_tail(u32::MAX), hpcc, Single, sessions) });
-    let mut ends: Vec<Duration> = record.flows.iter().filter_map(|flow| flow.end).map(|end| end.since(at(0))).collect();
+    let pfc = Some(pauses_from(100_000, 10_000));
+    let sampling = Sampling { interval: ms(10), windows: vec![0], ..Sampling::default() };
+    let record = complete(Setup { pfc, sampling, ..setup(graph, drop_tail(u32::MAX), hpcc, Single, sessions) });
+    let mut ends: Vec<Duration> =
+        record.flows.iter().filter_map(|flow| flow.end).map(|end| end.since(Time::ZERO)).collect();
     ends.sort_unstable();
     println!("the last but one ends after {}, the last after {}", ends[148], ends[149]);
     // All bytes take 0.43 s.
     assert!(ends[149] < Duration::from_ms(900), "{}", ends[149]);
+    let windows: Vec<f64> = record.series.iter().filter(|s| s.metric == "cwnd_bytes").map(|s| s.value).collect();
+    let (least, most) = (windows.iter().copied().fold(f64::MAX, f64::min), windows.iter().copied().fold(0.0, f64::max));
+    println!("its window: {least} to {most} B");
+    // From a fraction of a packet to what the link sends in a round trip.
+    assert!(least < 100.0 && most > 2600.0, "{least} {most}");
 }
 
 /// Packets that are lost leave what was written into them to nobody: not to the packet that has their handle next.
@@ -154,4 +118,17 @@ fn losses_do_not_mix_up_what_is_written() {
         let (record, division) = parts.expect("it can be divided");
         assert_same(&one_by_one, &record, &format!("{scheduling:?}, {division:?}"));
     }
+}
+
+/// Where pauses begin before what a link carries in its own round trip waits, the link idles after each; HPCC takes it for one that has room.
+#[test]
+fn pauses_that_begin_too_soon_leave_the_link_idle() {
+    let used = |xoff| {
+        let shared = share(fabric(3), hpcc(&HpccConfig::default()), Some(pauses_from(xoff, 3000)), us(0), ms(20));
+        shared.total() / PAYLOAD_GBPS
+    };
+    // 16 kB, and what switches have by default: 125 kB, six packets and a frame.
+    let (soon, late) = (used(15 * 1068), used(125_000 + 6 * 1068 + 64));
+    println!("{soon:.3} of the link, and {late:.3}");
+    assert!(soon < 0.8 && late > 0.945, "{soon} {late}");
 }

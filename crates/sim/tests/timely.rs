@@ -1,13 +1,10 @@
 //! TIMELY: flows that share a link of 10 Gbps fill it with round trips below the upper threshold. With the patch they share it evenly, and their round
 //! trip is that of the fluid model (Zhu et al., "ECN or Delay", `CoNEXT` 2016).
 
-use crate::common::{at, complete, drop_tail, run, setup, star, unicast, us};
+use crate::common::sharing::{self, Shared, pauses_from, pauses_of_incast, star_of};
+use crate::common::{ms, us};
 use anabranch_sim::fabric::graph::Graph;
-use anabranch_sim::fabric::pfc::{Pfc, Threshold};
-use anabranch_sim::fabric::routing::RoutingMode::Single;
 use anabranch_sim::host::protocol::Protocol;
-use anabranch_sim::network::{Sampling, Setup, Stop};
-use anabranch_sim::workload::Session;
 use anabranch_transport::roce::{Congestion, RoceConfig, TimelyConfig, Variant};
 use anabranch_transport::{Bytes, Rate};
 
@@ -20,62 +17,32 @@ const BASE_US: f64 = 4.0 + 0.8544 + 2.0 * 0.0352;
 
 /// Hosts at 10 Gbps over links of 1 us.
 fn fabric(hosts: u32) -> Graph {
-    let mut graph = star(hosts);
-    graph.links.iter_mut().for_each(|link| (link.rate, link.delay) = (LINE, us(1)));
-    graph
+    star_of(hosts, LINE, us(1))
 }
 
 fn roce(rate: Option<Rate>, config: TimelyConfig) -> Protocol {
     Protocol::Roce(RoceConfig { rate, ..RoceConfig::default() }.with(Congestion::Timely(config)))
 }
 
-/// Flows without end that share a link, in the second half of a run.
-struct Shared {
-    /// What the application gets, Gbps: of each flow, the least first.
-    rates: Vec<f64>,
-    /// Mean and longest queue, us.
-    queue: f64,
-    longest: f64,
+/// So many of them begin 100 us after each other at `rate`, for so many ms.
+fn share(flows: u32, rate: Rate, time_ms: u64, config: TimelyConfig) -> Shared {
+    sharing::share(fabric(flows + 1), roce(Some(rate), config), None, us(100), ms(time_ms))
 }
 
-impl Shared {
-    fn total(&self) -> f64 {
-        self.rates.iter().sum()
-    }
-    /// The largest over the least.
-    fn spread(&self) -> f64 {
-        self.rates[self.rates.len() - 1] / self.rates[0]
-    }
-}
-
-/// So many of them begin 100 us after each other at `rate`, for `ms`.
-fn share(flows: u32, rate: Rate, ms: u64, config: TimelyConfig) -> Shared {
-    let endless = |n: u32| Session { size: None, start: at(u64::from(n - 1) * 100), ..unicast(n, 0, 0) };
-    let sessions = (1..=flows).map(endless).collect();
-    let interval = us(20);
-    let record = run(Setup {
-        stop: Stop::Limit,
-        time_limit: at(1000 * ms),
-        sampling: Sampling { interval, queues: true, goodput: true, ..Sampling::default() },
-        ..setup(fabric(flows + 1), drop_tail(u32::MAX), roce(Some(rate), config), Single, sessions)
-    });
-    let (half, samples) = (us(500 * ms).ps(), (500 * ms / 20) as f64);
-    let port = record.links.iter().find(|link| link.dst == "h0").expect("a downlink").link;
-    let late = |metric| record.series.iter().filter(move |s| s.metric == metric && s.time > half);
-    let mut rates = vec![0.0; flows as usize];
-    late("goodput_bps").for_each(|s| rates[s.id as usize] += s.value / samples / 1e9);
-    rates.sort_by(f64::total_cmp);
-    // Bytes at 10 Gbps; what has no sample had an empty queue.
-    let queues: Vec<f64> = late("queue_bytes").filter(|s| s.id == port).map(|s| s.value * 8.0 / 1e4).collect();
-    Shared { rates, queue: queues.iter().sum::<f64>() / samples, longest: queues.into_iter().fold(0.0, f64::max) }
+/// A queue of so many bytes, us.
+fn on_the_link(bytes: f64) -> f64 {
+    bytes * 8.0 / 1e4
 }
 
 #[test]
 fn flows_fill_the_link_and_round_trips_stay_below_the_upper_threshold() {
     for flows in [2, 8] {
         let shared = share(flows, Rate::from_gbps(1), 200, TimelyConfig::default());
-        let (used, rtt) = (shared.total() / PAYLOAD_GBPS, shared.longest + BASE_US);
-        println!("{flows} flows: {used:.3} of the link, a queue of {:.1} us, at most {rtt:.1} us", shared.queue);
+        let (used, rtt) = (shared.total() / PAYLOAD_GBPS, on_the_link(shared.longest) + BASE_US);
+        println!(
+            "{flows} flows: {used:.3} of the link, a queue of {:.1} us, at most {rtt:.1} us",
+            on_the_link(shared.queue)
+        );
         assert!(used > 0.94, "{flows} flows: {used}");
         // Only above T_low = 50 us does a rate fall: round trips get there, and not to T_high = 500 us.
         assert!((50.0..250.0).contains(&rtt), "{flows} flows: {rtt}");
@@ -98,7 +65,7 @@ fn patched_the_round_trip_is_that_of_the_fluid_model() {
         let config = TimelyConfig { variant: Variant::Patched, segment: Bytes(segment), ..TimelyConfig::default() };
         let shared = share(flows, Rate::from_mbps(300), 400, config);
         let expected = 50.0 * (1.0 + f64::from(flows) * 10e6 / (0.008 * 10e9));
-        let found = shared.queue + BASE_US;
+        let found = on_the_link(shared.queue) + BASE_US;
         println!("{flows} flows, {segment} B: {found:.1} us, expected {expected:.1}; spread {}", shared.spread());
         assert!((found / expected - 1.0).abs() < 0.08, "{flows} flows, {segment} B: {found}, not {expected}");
         assert!(shared.total() > 0.99 * PAYLOAD_GBPS && shared.spread() < 1.05, "{flows}: {:?}", shared.rates);
@@ -118,15 +85,7 @@ fn without_the_patch_unequal_rates_stay() {
 /// Sixteen senders begin at once with 4 MB each: nothing is lost or sent twice, and TIMELY leaves little to pauses.
 #[test]
 fn an_incast_loses_nothing_and_pauses_less_than_without_it() {
-    let pauses = |protocol| {
-        let sessions = (1..17).map(|host| unicast(host, 0, 4_000_000)).collect();
-        let pfc = Pfc { priorities: 1, threshold: Threshold::Fixed { xoff: 100_000, xon: 90_000 }, headroom: None };
-        let record =
-            complete(Setup { pfc: Some(pfc), ..setup(fabric(17), drop_tail(u32::MAX), protocol, Single, sessions) });
-        let repeated: u64 = record.flows.iter().map(|flow| flow.packets_retransmitted + flow.timeouts).sum();
-        assert_eq!((record.conservation.dropped, repeated), (0, 0));
-        record.links.iter().map(|link| link.pause_frames).sum::<u64>()
-    };
+    let pauses = |protocol| pauses_of_incast(fabric(17), protocol, pauses_from(100_000, 10_000), 4_000_000).0;
     let plain = pauses(Protocol::Roce(RoceConfig::default()));
     let timely = pauses(roce(None, TimelyConfig::default()));
     println!("{plain} pause frames, with TIMELY {timely}");

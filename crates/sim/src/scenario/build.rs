@@ -175,7 +175,7 @@ fn setup(
     let windows = if measure.cwnd { (0..sessions.len() as u32).collect() } else { Vec::new() };
     Setup {
         queue: queues(scenario, &classes, &graph, seed),
-        pfc: scenario.pfc(),
+        pfc: scenario.pfc(&graph),
         host_classes: if scenario.switch.queue == QueueKind::Fair { classes.len() as u8 } else { 1 },
         return_to_sender: groups.iter().any(|g| g.transport.returned_headers()),
         trim_multicast: scenario.switch.trim_multicast,

@@ -1,6 +1,6 @@
 //! A stable hash of what a run depends on.
 
-use super::{QueueKind, Scenario, TransportName, decoding};
+use super::{BufferSize, PfcConfig, QueueKind, Scenario, TransportName, decoding};
 use crate::workload::{Mode, PlacementConfig};
 use anabranch_transport::Duration;
 use anabranch_transport::scdp::WindowControl;
@@ -180,6 +180,12 @@ impl Scenario {
     /// Whether switches lose nothing.
     pub(crate) fn is_lossless(&self) -> bool {
         self.switch.pfc.is_some()
+    }
+
+    /// Whether pauses begin where the links of the fabric say so.
+    pub(crate) fn has_pauses_by_links(&self) -> bool {
+        let by_links = |pfc: &PfcConfig| pfc.xoff == BufferSize::Auto;
+        self.switch.pfc.as_ref().is_some_and(by_links) && self.switch.shared_buffer.is_none()
     }
 
     /// Whether FA-DCTCP carries anything.

@@ -9,9 +9,12 @@ use crate::workload::Fault;
 
 impl Scenario {
     /// Priority flow control, if there is any.
-    pub(super) fn pfc(&self) -> Option<Pfc> {
+    pub(super) fn pfc(&self, graph: &Graph) -> Option<Pfc> {
         let switch = &self.switch;
-        switch.pfc.as_ref().map(|pfc| pfc.resolve(switch.shared_buffer, switch.shared_alpha, self.packet_bytes()))
+        switch
+            .pfc
+            .as_ref()
+            .map(|pfc| pfc.resolve(switch.shared_buffer, switch.shared_alpha, graph, self.packet_bytes()))
     }
 
     /// What is wrong with priority flow control, if there is any; keys relative to the document.
@@ -19,7 +22,7 @@ impl Scenario {
         let Some(pfc) = &self.switch.pfc else { return Vec::new() };
         let (switch, packet) = (&self.switch, self.packet_bytes());
         let (memory, alpha) = (switch.shared_buffer, switch.shared_alpha);
-        let mut faults = pfc.check(memory, alpha, packet);
+        let mut faults = pfc.check(memory, alpha, graph, packet);
         if faults.is_empty() {
             faults = pfc.check_memory(memory, alpha, graph, packet);
         }
@@ -91,7 +94,8 @@ impl Scenario {
 
 #[cfg(test)]
 mod tests {
-    use crate::scenario::{Plan, parse};
+    use crate::fabric::pfc::Threshold;
+    use crate::scenario::{Plan, parse, tests};
 
     /// Each port has a link of 10 Gbps and 1 us: a headroom of 2500 + 1 + 4500 + 64 B, of four ports 28 260 B.
     const TEXT: &str = r#"
@@ -104,8 +108,7 @@ placement = { pattern = "random" }
 "#;
 
     fn plan(overrides: &[&str]) -> Result<Plan, String> {
-        let overrides: Vec<String> = overrides.iter().map(|&o| o.to_owned()).collect();
-        parse("pfc.toml", TEXT, &overrides).map_err(|e| e.to_string())
+        tests::plan(TEXT, overrides)
     }
 
     #[test]
@@ -141,6 +144,20 @@ placement = { pattern = "random" }
             assert_eq!(found.is_ok(), possible, "{memory}");
             assert!(found.err().is_none_or(|found| found.contains("is less than a full packet")));
         }
+    }
+
+    #[test]
+    fn pauses_begin_where_no_link_idles() {
+        let xoff = |fabric: &str| {
+            let plan = plan(&[&format!("fabric={{ topology = \"star\", hosts = 3, {fabric} }}")]).expect("a scenario");
+            let scenario = &plan.runs[0].scenario;
+            let graph = plan.fabrics.get(&scenario.fabric, &plan.base).expect("a fabric");
+            scenario.pfc(&graph).expect("it pauses").threshold
+        };
+        let fixed = |xoff| Threshold::Fixed { xoff, xon: xoff - 4500 };
+        assert_eq!(xoff("rate = \"10Gbps\", delay = \"1us\""), fixed(15 * 1500));
+        // Two delays of 5 us at 12 500 B/us and a byte, three full packets and a frame of 64 B; and three packets more.
+        assert_eq!(xoff("rate = \"100Gbps\", delay = \"5us\""), fixed(125_001 + 4500 + 64 + 4500));
     }
 
     #[test]

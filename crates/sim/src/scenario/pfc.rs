@@ -8,7 +8,7 @@ use anabranch_transport::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `xoff = "auto"` without shared memory, and how far `xon = "auto"` is below: csg-htsim's `queue_lossless_input` pauses above 15 packets and
+/// The least `xoff = "auto"` without shared memory, in packets, and how far `xon = "auto"` is below: csg-htsim's `queue_lossless_input` pauses above 15 packets and
 /// goes on below 12; the switch of the HPCC simulator goes on 3 kB, three of its packets, below a dynamic threshold.
 const XOFF: u64 = 15;
 const BELOW: u64 = 3;
@@ -18,8 +18,9 @@ const BELOW: u64 = 3;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PfcConfig {
-    /// What a switch holds of the packets of a link and priority at most before it asks for a pause. At least a full packet. `auto`: 15 packets;
-    /// with `switch.shared_buffer`, `switch.shared_alpha` times what is free of it beside all headroom.
+    /// What a switch holds of the packets of a link and priority at most before it asks for a pause. At least a full packet. `auto`: 15 packets,
+    /// or three more than the most headroom that a link of the fabric needs, if that is more: a link that may send again is then not idle until
+    /// packets come. With `switch.shared_buffer`: `switch.shared_alpha` times what is free of it beside all headroom.
     pub xoff: BufferSize,
     /// When it holds no more than this, packets may come again. Below `xoff`. `auto`: three full packets less than `xoff`.
     pub xon: BufferSize,
@@ -49,21 +50,24 @@ fn bytes(size: BufferSize, packet: u64) -> Option<u64> {
 }
 
 impl PfcConfig {
-    /// With every `auto` decided, for full packets of `packet` bytes, and for the memory of a switch, if its ports share one, and its
-    /// `shared_alpha`.
-    pub fn resolve(&self, memory: Option<Bytes>, alpha: f64, packet: u64) -> Pfc {
+    /// With every `auto` decided, for full packets of `packet` bytes on these links, and for the memory of a switch, if its ports share one, and
+    /// its `shared_alpha`.
+    pub fn resolve(&self, memory: Option<Bytes>, alpha: f64, graph: &Graph, packet: u64) -> Pfc {
+        let priorities = self.priorities.clamp(1, 8);
         let threshold = match (bytes(self.xoff, packet), memory) {
             (None, Some(memory)) => Threshold::Dynamic { memory: memory.0, alpha, below: BELOW * packet },
             (xoff, _) => {
-                let xoff = xoff.unwrap_or(XOFF * packet);
+                let carried = graph.links.iter().map(|link| headroom(link.rate, link.delay, packet, priorities)).max();
+                let least = XOFF * packet;
+                let xoff = xoff.unwrap_or(carried.map_or(least, |most| least.max(most.saturating_add(BELOW * packet))));
                 Threshold::Fixed { xoff, xon: bytes(self.xon, packet).unwrap_or(xoff.saturating_sub(BELOW * packet)) }
             }
         };
-        Pfc { priorities: self.priorities.clamp(1, 8), threshold, headroom: bytes(self.headroom, packet) }
+        Pfc { priorities, threshold, headroom: bytes(self.headroom, packet) }
     }
 
     /// What is wrong with the keys, relative to this table; see [`resolve`](Self::resolve).
-    pub(super) fn check(&self, memory: Option<Bytes>, alpha: f64, packet: u64) -> Vec<Fault> {
+    pub(super) fn check(&self, memory: Option<Bytes>, alpha: f64, graph: &Graph, packet: u64) -> Vec<Fault> {
         let mut faults = Vec::new();
         for (key, size) in [("xoff", self.xoff), ("xon", self.xon), ("headroom", self.headroom)] {
             if size == BufferSize::Unlimited {
@@ -75,7 +79,7 @@ impl PfcConfig {
         if !(1..=8).contains(&self.priorities) {
             faults.push(Fault::new("priorities", format!("must be from 1 to 8, not {}", self.priorities)));
         }
-        let resolved = self.resolve(memory, alpha, packet);
+        let resolved = self.resolve(memory, alpha, graph, packet);
         if resolved.headroom.is_some_and(|headroom| headroom < packet) {
             // A packet that finds no room would pause who sent it, of whom nothing waits whose leaving could end that.
             let message = format!("{} is less than a full packet of {packet} B", self.headroom);
@@ -100,7 +104,7 @@ impl PfcConfig {
     /// What is wrong with it on the links of a fabric.
     pub(super) fn check_memory(&self, memory: Option<Bytes>, alpha: f64, graph: &Graph, packet: u64) -> Vec<Fault> {
         let mut faults = Vec::new();
-        let pfc = self.resolve(memory, alpha, packet);
+        let pfc = self.resolve(memory, alpha, graph, packet);
         let needed = |link: &Link| headroom(link.rate, link.delay, packet, pfc.priorities);
         let most = graph.links.iter().max_by_key(|link| needed(link));
         if let (Some(given), Some(link)) = (pfc.headroom, most)

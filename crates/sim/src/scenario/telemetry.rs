@@ -66,7 +66,7 @@ impl Scenario {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::{Plan, parse};
+    use crate::scenario::{Plan, tests};
 
     const TEXT: &str = r#"
 fabric = { topology = "leaf-spine", leaves = 2, spines = 2, hosts_per_leaf = 2, rate = "100Gbps", delay = "1us" }
@@ -78,8 +78,7 @@ placement = { pattern = "random" }
 "#;
 
     fn plan(overrides: &[&str]) -> Result<Plan, String> {
-        let overrides: Vec<String> = overrides.iter().map(|&o| o.to_owned()).collect();
-        parse("test.toml", TEXT, &overrides).map_err(|e| e.to_string())
+        tests::plan(TEXT, overrides)
     }
 
     #[test]

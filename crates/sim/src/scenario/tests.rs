@@ -21,7 +21,7 @@ fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
 }
 
-fn plan(text: &str, overrides: &[&str]) -> Result<Plan, String> {
+pub(super) fn plan(text: &str, overrides: &[&str]) -> Result<Plan, String> {
     let overrides: Vec<String> = overrides.iter().map(|o| (*o).to_owned()).collect();
     parse("test.toml", text, &overrides).map_err(|e| e.to_string())
 }

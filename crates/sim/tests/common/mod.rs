@@ -13,6 +13,7 @@ use anabranch_transport::{Bytes, Duration, Rate, Time, ndp, scdp};
 use std::sync::Arc;
 
 pub(crate) mod control;
+pub(crate) mod sharing;
 
 pub(crate) const GBPS: Rate = Rate::from_gbps(1);
 pub(crate) const DELAY: Duration = Duration::from_us(10);
