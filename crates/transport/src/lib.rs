@@ -20,6 +20,7 @@ mod object;
 mod outbox;
 pub mod pacer;
 pub mod pull;
+mod random;
 mod ranges;
 pub mod rank;
 mod retries;
@@ -30,6 +31,7 @@ pub mod standings;
 pub mod tcp;
 pub mod telemetry;
 pub mod udp;
+pub mod uec;
 pub mod units;
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 use super::scdp::ScdpSettings;
 use super::stack::Stack;
 use crate::fabric::ideal::Packets;
-use anabranch_transport::{Bytes, Time, homa, multipath, ndp, roce, tcp, udp};
+use anabranch_transport::{Bytes, Time, homa, multipath, ndp, roce, tcp, udp, uec};
 
 /// What the ends of a unicast session are made for.
 struct Unicast {
@@ -136,6 +136,11 @@ macro_rules! protocols {
                 matches!(&self.protocol, Protocol::Roce(config) if config.repeat == roce::Repeat::GoBackN)
             }
 
+            /// Whether its senders say which of a flow's paths each packet takes.
+            pub fn sprays(&self) -> bool {
+                matches!(&self.protocol, Protocol::Uec(_))
+            }
+
             /// Whether its senders go by what switches write into its packets.
             pub fn reads_telemetry(&self) -> bool {
                 matches!(&self.protocol, Protocol::Roce(config) if config.hpcc().is_some())
@@ -199,6 +204,11 @@ protocols! {
     Multipath(multipath::MultipathConfig): |c, s| {
         (multipath::Connection::connect(c, s.flow, s.now), multipath::Connection::listen(c, s.flow))
     }, divides: true, driven_by: |_| "a window for each path";
+    /// Ultra Ethernet's transport, and EQDS.
+    Uec(uec::UecConfig): |c, s| {
+        let sender = uec::Sender::new(c, s.flow.bytes, s.seed);
+        (uec::Connection::Sender(sender), uec::Connection::Receiver(uec::Receiver::new(c)))
+    }, driven_by: uec::UecConfig::driven_by;
 }
 
 /// A transport: what a scenario's name for it stands for.

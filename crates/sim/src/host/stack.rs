@@ -6,10 +6,10 @@
 use super::Place;
 use crate::engine::prefetch::prefetch;
 use anabranch_transport::telemetry::Telemetry;
-use anabranch_transport::{Arrival, Endpoint, Stats, Time, homa, multipath, ndp, roce, scdp, tcp, udp};
+use anabranch_transport::{Arrival, Endpoint, Stats, Time, homa, multipath, ndp, roce, scdp, tcp, udp, uec};
 
 macro_rules! protocols {
-    ($($(#[doc = $doc:literal])* $name:ident($endpoint:ty, $header:ty) $(with $telemetry:ident)? $(by $($part:path),+)?;)+) => {
+    ($($(#[doc = $doc:literal])* $name:ident($endpoint:ty, $header:ty) $(with $telemetry:ident)? $(sprayed by $entropy:ident)? $(by $($part:path),+)?;)+) => {
         /// An endpoint of any protocol, before it has a place.
         #[allow(clippy::large_enum_variant, reason = "it lives briefly")]
         pub enum Stack { $($(#[doc = $doc])* $name($endpoint),)+ }
@@ -35,6 +35,13 @@ macro_rules! protocols {
                 const IS_WRITTEN_INTO: bool = true;
                 fn append(&mut self, telemetry: &Telemetry) {
                     self.$telemetry.append(telemetry);
+                }
+            )?
+            $(
+                const HAS_ENTROPY: bool = true;
+                #[inline]
+                fn entropy(&self) -> u16 {
+                    self.$entropy()
                 }
             )?
         })+
@@ -116,7 +123,7 @@ macro_rules! protocols {
 }
 
 // The registry: one line per protocol, with its header. Where its two ends are types of their own, the dispatch goes down to the end.
-// `with` names the field of a header that switches write into.
+// `with` names the field of a header that switches write into, `sprayed by` its method that says which of its flow's paths a packet takes.
 protocols! {
     /// TCP with any of its congestion controls.
     Tcp(tcp::Connection, tcp::Segment);
@@ -132,6 +139,8 @@ protocols! {
     Roce(roce::Connection, roce::Header) with telemetry;
     /// Several TCP connections for one transfer: Front-Back, MPTCP.
     Multipath(multipath::Connection, multipath::Header);
+    /// Ultra Ethernet's transport, and EQDS.
+    Uec(uec::Connection, uec::Header) sprayed by entropy by uec::Connection::Sender, uec::Connection::Receiver;
 }
 
 /// A header of a protocol that hosts can run.
@@ -144,6 +153,12 @@ pub trait HostedHeader: Copy {
     const IS_WRITTEN_INTO: bool = false;
     /// Adds what they have written.
     fn append(&mut self, _telemetry: &Telemetry) {}
+    /// Whether it says which of its flow's paths a packet takes.
+    const HAS_ENTROPY: bool = false;
+    /// That; 0: the flow's own.
+    fn entropy(&self) -> u16 {
+        0
+    }
 }
 
 /// An endpoint of one protocol in its place.

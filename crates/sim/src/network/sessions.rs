@@ -93,7 +93,7 @@ pub(super) fn manner(fabric: &Fabric, group: &SessionGroup, spec: &Session) -> M
     } else {
         Pieces::InOrder
     };
-    let lanes = if scheme.one_path() && !several { 1 } else { u32::MAX };
+    let lanes = if scheme.one_path() && !several && !group.transport.sprays() { 1 } else { u32::MAX };
     Manner { lanes, pieces, shortest: scheme.shortest() }
 }
 

@@ -5,6 +5,7 @@
 use super::linux_red::LinuxRedConfig;
 use super::phantom::PhantomConfig;
 use super::red::RedConfig;
+use super::trim_ecn::TrimEcnConfig;
 use crate::fabric::buffer::BufferSize;
 use crate::fabric::queue::mlfq::MAX_PRIORITIES;
 use crate::fabric::queue::{self, Limit, Queue};
@@ -48,6 +49,8 @@ pub(super) struct Keys {
     pub(super) linux_red: bool,
     /// Whether it reads `phantom`.
     pub(super) phantom: bool,
+    /// Whether it reads `trim_ecn`.
+    pub(super) trim_ecn: bool,
 }
 
 /// Whether a discipline marks packets at `ecn_threshold`.
@@ -73,6 +76,7 @@ impl Keys {
         red: false,
         linux_red: false,
         phantom: false,
+        trim_ecn: false,
     };
 }
 
@@ -82,7 +86,7 @@ macro_rules! queues {
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "kebab-case")]
         pub enum QueueKind {
-            /// By the transport: `mlfq-trim` for SCDP and NDP+, `trim` for NDP, `priority` for Homa, `mlfq` for PIAS, `ecn` for DCTCP and its kin, `phantom` for HULL, `pfabric` for pFabric, else `drop-tail`.
+            /// By the transport: `mlfq-trim` for SCDP and NDP+, `trim` for NDP and EQDS, `trim-ecn` for Ultra Ethernet, `priority` for Homa, `mlfq` for PIAS, `ecn` for DCTCP and its kin, `phantom` for HULL, `pfabric` for pFabric, else `drop-tail`.
             #[default]
             Auto,
             $($(#[doc = $doc])* $variant,)+
@@ -127,6 +131,8 @@ queues! {
     Phantom: Keys { phantom: true, ..Keys::PLAIN }, |s, _| Queue::Phantom(Box::new(queue::phantom::Phantom::new(limit(s.buffer), s.phantom.drain, s.phantom.threshold.0)));
     /// Packets that do not fit lose their payload; headers go first (NDP).
     Trim: Keys { buffer: 8, selects: true, trims: true, victim: Some(Victim::Lowest), ..Keys::PLAIN }, trim;
+    /// The same, marking packets by chance as the data queue grows, as `switch.trim_ecn` says (Ultra Ethernet).
+    TrimEcn: Keys { buffer: 50, selects: true, trims: true, victim: Some(Victim::Lowest), trim_ecn: true, ..Keys::PLAIN }, trim_ecn;
     /// Eight strict priorities that share a buffer; what does not fit is dropped (Homa).
     Priority: Keys::PLAIN, |s, _| mlfq(&Switch { priorities: MAX_PRIORITIES, victim: Victim::Arriving, ecn_threshold: None, ..s.clone() }, false);
     /// Strict priorities that share a buffer (PIAS).
@@ -176,6 +182,8 @@ pub struct Switch {
     pub linux_red: LinuxRedConfig,
     /// Phantom queue.
     pub phantom: PhantomConfig,
+    /// Marking of trimming queues.
+    pub trim_ecn: TrimEcnConfig,
     /// Whether pushed packets go before all others.
     pub pushed_first: bool,
     /// Whether nothing may be lost: RED marks only.
@@ -226,8 +234,18 @@ fn linux_red(switch: &Switch, seed: u64) -> Queue {
 }
 
 fn trim(switch: &Switch, seed: u64) -> Queue {
+    Queue::Trim(trimming(switch, seed))
+}
+
+fn trimming(switch: &Switch, seed: u64) -> queue::trim::Trim {
     let trim = queue::trim::Trim::new(limit(switch.buffer), limit(switch.header_buffer), switch.weight, seed);
-    Queue::Trim(if switch.victim == Victim::Arriving { trim.of_arrivals() } else { trim })
+    if switch.victim == Victim::Arriving { trim.of_arrivals() } else { trim }
+}
+
+fn trim_ecn(switch: &Switch, seed: u64) -> Queue {
+    let TrimEcnConfig { low, high } = switch.trim_ecn;
+    let marking = queue::trim_ecn::Marking::new(limit(switch.buffer), low, high);
+    Queue::TrimEcn(Box::new(queue::trim_ecn::TrimEcn::new(trimming(switch, seed), marking, seed)))
 }
 
 fn mlfq(switch: &Switch, trim: bool) -> Queue {

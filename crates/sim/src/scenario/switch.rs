@@ -4,6 +4,7 @@ use super::TransportName;
 use super::linux_red::LinuxRedConfig;
 use super::pfc::PfcConfig;
 use super::phantom::PhantomConfig;
+use super::trim_ecn::TrimEcnConfig;
 use super::queue::{Marking, QueueKind, Switch, Victim};
 use super::red::RedConfig;
 use crate::fabric::buffer::BufferSize;
@@ -22,7 +23,7 @@ const PAPER_PACKET: u64 = 1500;
 pub struct SwitchConfig {
     /// Queue discipline.
     pub queue: QueueKind,
-    /// Buffer for data. `auto`: 8 packets with `trim` (NDP §3.1), 20 packets with `mlfq` and `mlfq-trim` (SCDP §V), 24 with `pfabric`, 100
+    /// Buffer for data. `auto`: 8 packets with `trim` (NDP §3.1), 20 packets with `mlfq` and `mlfq-trim` (SCDP §V), 24 with `pfabric`, 50 with `trim-ecn`, 100
     /// packets with `drop-tail`, `ecn`, `red`, `linux-red`, `phantom` and `priority`. Packets count whatever their size: with jumbograms these are six times as many
     /// bytes. The SCDP paper gives 20 packets to every protocol. With `fair` each transport's queue has a buffer of its own.
     pub buffer: BufferSize,
@@ -40,10 +41,10 @@ pub struct SwitchConfig {
     /// Number of priorities of `mlfq` and `mlfq-trim`, 1 to 8. SCDP §V: 5.
     #[schemars(range(min = 1, max = 8))]
     pub priorities: u8,
-    /// Which packet `mlfq` drops, and `trim` and `mlfq-trim` trim, when the buffer is full.
+    /// Which packet `mlfq` drops, and `trim`, `trim-ecn` and `mlfq-trim` trim, when the buffer is full.
     pub victim: Victim,
     /// Memory that all ports of a switch share, with any discipline: what finds none is dropped. `buffer` stays the limit of each
-    /// port; `auto` then is none, but where a full buffer does more than drop what arrives: `trim`, `mlfq`, `mlfq-trim` and `pfabric`
+    /// port; `auto` then is none, but where a full buffer does more than drop what arrives: `trim`, `trim-ecn`, `mlfq`, `mlfq-trim` and `pfabric`
     /// keep theirs. Default: none is shared. With `pfc`, of the port by which packets come: see there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shared_buffer: Option<Bytes>,
@@ -57,6 +58,9 @@ pub struct SwitchConfig {
     pub linux_red: LinuxRedConfig,
     /// The phantom queue, with `queue = "phantom"`.
     pub phantom: PhantomConfig,
+    /// Marks of a trimming queue, with `queue = "trim-ecn"`.
+    #[serde(skip_serializing_if = "TrimEcnConfig::is_default")]
+    pub trim_ecn: TrimEcnConfig,
     /// Priority flow control: switches pause who sends to them, and lose nothing. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pfc: Option<PfcConfig>,
@@ -84,6 +88,7 @@ impl Default for SwitchConfig {
             red: RedConfig::default(),
             linux_red: LinuxRedConfig::default(),
             phantom: PhantomConfig::default(),
+            trim_ecn: TrimEcnConfig::default(),
             pfc: None,
             trim_multicast: true,
             pushed_first: false,
@@ -132,6 +137,7 @@ impl SwitchConfig {
             red: self.red.clone(),
             linux_red: self.linux_red.clone(),
             phantom: self.phantom.clone(),
+            trim_ecn: self.trim_ecn.clone(),
             pushed_first: self.pushed_first,
             lossless: self.pfc.is_some(),
             packet,
@@ -188,6 +194,7 @@ impl SwitchConfig {
         if !(drain > 0.0 && drain <= 1.0) {
             faults.push(Fault::new("phantom.drain", format!("must be above 0 and at most 1, not {drain}")));
         }
+        faults.extend(self.trim_ecn.check().map(|fault| fault.under("trim_ecn")));
         if self.weight == 0 {
             faults.push(Fault::new("weight", "must be at least 1"));
         }
@@ -258,6 +265,7 @@ impl SwitchConfig {
             ("red", self.red != default.red, keys.red, "is not \"red\""),
             ("linux_red", self.linux_red != default.linux_red, keys.linux_red, "is not \"linux-red\""),
             ("phantom", self.phantom != default.phantom, keys.phantom, "is not \"phantom\""),
+            ("trim_ecn", self.trim_ecn != default.trim_ecn, keys.trim_ecn, "is not \"trim-ecn\""),
         ];
         let idle = all.into_iter().filter(|(_, given, heeded, _)| *given && !heeded);
         idle.map(|(key, _, _, why)| Fault::new(key, format!("has no effect: this queue discipline {why}")).warn())

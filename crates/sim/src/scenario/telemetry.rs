@@ -1,41 +1,16 @@
-//! What transports need that go by what switches write into their packets: a round trip without queues, and room for all switches of a path.
+//! What transports need that go by what switches write into their packets: room for all switches of a path.
 
 use super::fabric::Fabrics;
-use super::windows::Paths;
 use super::{QueueKind, RoutingMode, Scenario, TransportName};
-use crate::host::protocol::{Protocol, Transport};
 use crate::workload::Fault;
-use anabranch_transport::Duration;
-use anabranch_transport::roce::Congestion;
 use anabranch_transport::telemetry::MAX_HOPS;
 use std::path::Path;
-
-/// The least round trip that HPCC may have.
-const LEAST: Duration = Duration::from_ns(100);
 
 impl Scenario {
     /// The transports of the workloads that read what switches write.
     fn readers(&self) -> impl Iterator<Item = TransportName> + '_ {
         let used = self.workload.iter().map(|workload| self.transport_of(workload));
         used.filter(|&name| self.transport.transport(name).reads_telemetry())
-    }
-
-    /// Whether the fabric decides the round trip of one of them.
-    pub(super) fn needs_round_trip(&self) -> bool {
-        self.transport.hpcc.base_rtt.is_none() && self.readers().next().is_some()
-    }
-
-    /// Gives a transport the round trip of the longest path, if it reads what switches write and has none of its own.
-    pub(super) fn set_round_trip(&self, name: TransportName, transport: &mut Transport, paths: Option<&Paths>) {
-        if !transport.reads_telemetry() {
-            return;
-        }
-        let path = paths.and_then(|paths| self.longest_path(name, transport, paths));
-        if let (Protocol::Roce(config), Some(path)) = (&mut transport.protocol, path)
-            && let Some(Congestion::Hpcc(hpcc)) = &mut config.congestion
-        {
-            hpcc.base_rtt.get_or_insert(path.round_trip.max(LEAST));
-        }
     }
 
     /// What is wrong with a fabric for these transports; keys relative to the document.
@@ -79,21 +54,6 @@ placement = { pattern = "random" }
 
     fn plan(overrides: &[&str]) -> Result<Plan, String> {
         tests::plan(TEXT, overrides)
-    }
-
-    #[test]
-    fn the_round_trip_is_that_of_the_longest_path() {
-        let round_trip = |overrides: &[&str]| {
-            let plan = plan(overrides).expect("it is possible");
-            let scenario = &plan.runs[0].scenario;
-            let paths = plan.fabrics.paths(&scenario.fabric, &plan.base).expect("a fabric");
-            let transport = scenario.carrier(TransportName::Hpcc, Some(&paths));
-            let Protocol::Roce(config) = transport.protocol else { panic!("it is RoCE") };
-            (scenario.needs_round_trip(), config.hpcc().and_then(|hpcc| hpcc.base_rtt))
-        };
-        // Four links of 1 us both ways, and on each 1068 B there, and 44 + 42 B back, at 80 ps.
-        assert_eq!(round_trip(&[]), (true, Some(Duration(8_000_000 + 4 * (1068 + 86) * 80))));
-        assert_eq!(round_trip(&["transport.hpcc.base_rtt=13us"]), (false, Some(Duration::from_us(13))));
     }
 
     #[test]

@@ -17,6 +17,7 @@ use anabranch_transport::roce::{Congestion, DcqcnConfig, HpccConfig, RoceConfig,
 use anabranch_transport::scdp::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig};
 use anabranch_transport::tcp::{Algorithm, LongFlowBy, PfabricConfig, SwiftConfig, TcpConfig};
 use anabranch_transport::udp::UdpConfig;
+use anabranch_transport::uec::UecConfig;
 use anabranch_transport::{Bytes, ConfigError, PriorityBy};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -116,6 +117,10 @@ transports! {
     Timely = "timely": DropTail, PerFlow, "roce", |c| Protocol::Roce(c.roce.with(Congestion::Timely(c.timely.clone())));
     /// RoCEv2 with HPCC, which goes by what switches write into its packets (SIGCOMM 2019).
     Hpcc = "hpcc": DropTail, PerFlow, "hpcc", TransportConfig::hpcc;
+    /// Ultra Ethernet: sprayed by its senders over trimming switches that mark, by a window or the receiver's credit (Ultra Ethernet 1.0, 2025).
+    Uec = "uec": TrimEcn, PerFlow, "uec", |c| Protocol::Uec(c.uec.clone());
+    /// The receiver's credit, and packets sprayed by their sender over trimming switches (NSDI 2022).
+    Eqds = "eqds": Trim, PerFlow, "uec", |c| Protocol::Uec(c.uec.eqds());
     /// Blocks from front and back over several TCP connections, each on a path of its own (Song 2017).
     FrontBack = "front-back": DropTail, PerFlow, "front-back", |c| Protocol::Multipath(c.front_back.over(&c.tcp));
     /// Multipath TCP (RFC 8684).
@@ -134,7 +139,7 @@ macro_rules! parameters {
             /// The transport.
             pub name: TransportName,
             /// Windows of all transports. `given`: those of each transport's own keys, which are the papers' and fill links of 1 Gbps.
-            /// `bdp`: what fills the longest path of the fabric (its rate times its round trip), for the initial window of SCDP, NDP and
+            /// `bdp`: what fills the longest path of the fabric (its rate times its round trip), for the initial window of SCDP, NDP, Ultra Ethernet, EQDS and
             /// pFabric, for Homa's `rtt_bytes`, and for the receive window of TCP, MPTCP and Front-Back; `2 bdp`: twice that, and so on, from 0.001 to 1000.
             /// The senders of a many-to-one session have it together, and SCDP's `reorder_tolerance`, if it is as by default, becomes
             /// twice the window.
@@ -188,6 +193,9 @@ parameters! {
     /// Parameters of HPCC; all others are those of `transport.roce`.
     #[serde(skip_serializing_if = "HpccConfig::is_default")]
     hpcc: HpccConfig;
+    /// Parameters of Ultra Ethernet's transport, and of EQDS but for its control.
+    #[serde(skip_serializing_if = "UecConfig::is_default")]
+    uec: UecConfig;
     /// Parameters of Front-Back; all others are those of `transport.tcp`.
     front_back: FrontBackConfig;
     /// Parameters of MPTCP; all others are those of `transport.tcp`.
@@ -242,6 +250,7 @@ impl TransportConfig {
             ("ndp.initial_window", self.ndp.initial_window != default.ndp.initial_window),
             ("homa.rtt_bytes", self.homa.rtt_bytes != default.homa.rtt_bytes),
             ("pfabric.initial_window", self.pfabric.initial_window != default.pfabric.initial_window),
+            ("uec.initial_window", self.uec.initial_window.is_some()),
             ("tcp.receive_window", self.tcp.receive_window != default.tcp.receive_window),
         ];
         let why = format!("has no effect with window = \"{}\"", self.window);

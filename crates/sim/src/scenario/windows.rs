@@ -37,7 +37,7 @@ impl Scenario {
         let exchange = Exchange {
             packet: transport.packet_bytes(),
             reply: transport.header_bytes(),
-            spread: sprayed || matches!(transport.protocol, Protocol::Multipath(_)),
+            spread: sprayed || transport.sprays() || matches!(transport.protocol, Protocol::Multipath(_)),
         };
         LongestPath::of(&paths.graph, &paths.routes, exchange)
     }
@@ -94,6 +94,7 @@ fn set_window(transport: &mut Transport, packets: u64, senders: u64) {
             }
         }
         Protocol::Multipath(config) => config.set_receive_window(receive),
+        Protocol::Uec(config) => config.initial_window = Some(packets.min(NDP_MAX) as u32),
         // UDP has no window, and a transport that is added need not have one.
         _ => {}
     }

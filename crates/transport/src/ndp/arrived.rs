@@ -6,7 +6,7 @@ const WORD: u64 = u64::BITS as u64;
 
 /// A set of sequence numbers within [`MAX_SPAN`] of the lowest missing one.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Arrived {
+pub(crate) struct Arrived {
     /// The lowest number missing: everything below has arrived.
     base: u64,
     count: u64,
@@ -16,26 +16,26 @@ pub(super) struct Arrived {
 
 impl Arrived {
     /// The lowest number missing.
-    pub(super) fn base(&self) -> u64 {
+    pub(crate) fn base(&self) -> u64 {
         self.base
     }
 
     /// How many numbers are in the set.
-    pub(super) fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
     /// Whether a packet so far ahead can come from a sender that keeps to [`MAX_SPAN`].
-    pub(super) fn plausible(&self, seq: u64) -> bool {
+    pub(crate) fn plausible(&self, seq: u64) -> bool {
         seq.saturating_sub(self.base) < MAX_SPAN
     }
 
-    pub(super) fn contains(&self, seq: u64) -> bool {
+    pub(crate) fn contains(&self, seq: u64) -> bool {
         seq < self.base || (seq - self.base < self.bits() && self.bit(seq))
     }
 
     /// Adds a [`Self::plausible`] number; false if it was there.
-    pub(super) fn insert(&mut self, seq: u64) -> bool {
+    pub(crate) fn insert(&mut self, seq: u64) -> bool {
         if seq == self.base {
             self.advance();
         } else if self.contains(seq) {

@@ -10,14 +10,14 @@
 //!
 //! The two most important types are [`Sender`] and [`Receiver`]; [`Connection`] is either.
 
-mod arrived;
+pub(crate) mod arrived;
 mod config;
 mod header;
 mod pulls;
 mod receiver;
 mod sender;
-mod timer;
-mod window;
+pub(crate) mod timer;
+pub(crate) mod window;
 
 #[cfg(test)]
 mod tests;

@@ -21,7 +21,7 @@ const MOST_MINIMA: u64 = 1000;
 
 /// A timeout that follows the round-trip time and doubles with each timeout in a row.
 #[derive(Clone, Debug)]
-pub(super) struct RetransmissionTimer {
+pub(crate) struct RetransmissionTimer {
     minimum: Duration,
     /// How long to wait before a round trip was measured.
     first: Duration,
@@ -34,7 +34,7 @@ pub(super) struct RetransmissionTimer {
 }
 
 impl RetransmissionTimer {
-    pub(super) fn new(minimum: Duration, first: Duration, most_retries: u32) -> Self {
+    pub(crate) fn new(minimum: Duration, first: Duration, most_retries: u32) -> Self {
         Self {
             minimum,
             first: first.max(minimum),
@@ -46,7 +46,7 @@ impl RetransmissionTimer {
     }
 
     /// A round trip was measured. Whether it is the first.
-    pub(super) fn sample(&mut self, round_trip: Duration) -> bool {
+    pub(crate) fn sample(&mut self, round_trip: Duration) -> bool {
         let first = !self.is_measured();
         if std::mem::take(&mut self.provisional) {
             self.round_trip = RoundTrip::default();
@@ -58,35 +58,35 @@ impl RetransmissionTimer {
     /// A round trip of something that was sent twice, counted from the first time: it may be too long (Karn's algorithm, RFC
     /// 6298 §3, would ignore it). Where it is the first, it is believed until there is another one; a path that is longer than
     /// the first timeout would else never be measured. Whether it is the first.
-    pub(super) fn sample_at_most(&mut self, round_trip: Duration) -> bool {
+    pub(crate) fn sample_at_most(&mut self, round_trip: Duration) -> bool {
         let first = !self.is_measured() && self.sample(round_trip);
         self.provisional |= first;
         first
     }
 
     /// Whether a round trip has been measured.
-    pub(super) fn is_measured(&self) -> bool {
+    pub(crate) fn is_measured(&self) -> bool {
         self.round_trip.is_known()
     }
 
     /// How long to wait now.
-    pub(super) fn timeout(&self) -> Duration {
+    pub(crate) fn timeout(&self) -> Duration {
         let pause = self.base() * (1 << self.retries.timeouts().min(MOST_DOUBLINGS));
         if self.is_measured() { pause } else { pause.max(self.first) }
     }
 
     /// How long to wait when nothing is known to be lost and the peer has to move first.
-    pub(super) fn pull_wait(&self) -> Duration {
+    pub(crate) fn pull_wait(&self) -> Duration {
         self.base() * PULL_WAIT
     }
 
     /// A packet of the peer has come: back to the shortest timeout. Whether it had grown.
-    pub(super) fn on_packet(&mut self) -> bool {
+    pub(crate) fn on_packet(&mut self) -> bool {
         self.retries.on_answer()
     }
 
     /// A timeout came with nothing from the peer since the last one. Returns whether the peer is given up.
-    pub(super) fn back_off(&mut self) -> bool {
+    pub(crate) fn back_off(&mut self) -> bool {
         self.retries.on_timeout(self.most_retries)
     }
 
@@ -96,7 +96,7 @@ impl RetransmissionTimer {
 }
 
 /// Deadlines compare as times: this is the one that never comes.
-pub(super) const NEVER: Time = Time::MAX;
+pub(crate) const NEVER: Time = Time::MAX;
 
 #[cfg(test)]
 mod tests {

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 /// Most packets between the oldest unacknowledged one and the next new one. Bounds the memory of both ends; at 100
 /// Gbit/s and 1500 B it is the traffic of 4 ms, four times the default timeout.
-pub(super) const MAX_SPAN: u64 = 1 << 15;
+pub(crate) const MAX_SPAN: u64 = 1 << 15;
 
 /// Slots to begin with, if there are so many packets: enough for the usual initial windows.
 const FIRST_SLOTS: u64 = 16;
@@ -25,7 +25,7 @@ enum State {
 
 /// Sequence numbers `base .. next`, each with what became of it.
 #[derive(Clone, Debug)]
-pub(super) struct Window {
+pub(crate) struct Window {
     /// Every packet below is acknowledged.
     base: u64,
     /// The first packet never sent.
@@ -42,7 +42,7 @@ pub(super) struct Window {
 
 impl Window {
     /// For an object of so many packets.
-    pub(super) fn new(packets: u64) -> Self {
+    pub(crate) fn new(packets: u64) -> Self {
         let slots = packets.clamp(1, FIRST_SLOTS).next_power_of_two() as usize;
         Self {
             base: 0,
@@ -55,36 +55,36 @@ impl Window {
         }
     }
 
-    pub(super) fn base(&self) -> u64 {
+    pub(crate) fn base(&self) -> u64 {
         self.base
     }
 
-    pub(super) fn next(&self) -> u64 {
+    pub(crate) fn next(&self) -> u64 {
         self.next
     }
 
     /// Packets sent of which nothing is known.
-    pub(super) fn in_flight(&self) -> u32 {
+    pub(crate) fn in_flight(&self) -> u32 {
         self.in_flight
     }
 
     /// Packets taken for lost after a timeout and not sent again yet.
-    pub(super) fn overdue(&self) -> u32 {
+    pub(crate) fn overdue(&self) -> u32 {
         self.overdue
     }
 
     /// Packets to be sent again, some of which may have arrived since.
-    pub(super) fn lost(&self) -> usize {
+    pub(crate) fn lost(&self) -> usize {
         self.lost.len()
     }
 
     /// Whether one more new packet may be sent.
-    pub(super) fn has_room(&self) -> bool {
+    pub(crate) fn has_room(&self) -> bool {
         self.next - self.base < MAX_SPAN
     }
 
     /// A new packet leaves at `departure`; returns its number. The caller has asked [`Self::has_room`].
-    pub(super) fn send_new(&mut self, departure: Time) -> u64 {
+    pub(crate) fn send_new(&mut self, departure: Time) -> u64 {
         if self.next - self.base == self.states.len() as u64 {
             self.grow();
         }
@@ -96,7 +96,7 @@ impl Window {
     }
 
     /// The first of the lost packets, which leaves again at `departure`.
-    pub(super) fn send_lost(&mut self, departure: Time) -> Option<u64> {
+    pub(crate) fn send_lost(&mut self, departure: Time) -> Option<u64> {
         loop {
             let seq = self.lost.pop_front()?;
             if self.send_again(seq, departure) {
@@ -106,7 +106,7 @@ impl Window {
     }
 
     /// What was lost last is sent again first.
-    pub(super) fn urge(&mut self) {
+    pub(crate) fn urge(&mut self) {
         if let Some(last) = self.lost.pop_back() {
             self.lost.push_front(last);
         }
@@ -129,7 +129,7 @@ impl Window {
 
     /// Packet `seq` is known to be lost, and is sent again after the others. False if that is no news, or no longer true. If it
     /// was only taken for lost, its timeout was too short, as in [`Self::acknowledge`].
-    pub(super) fn lose(&mut self, seq: u64) -> bool {
+    pub(crate) fn lose(&mut self, seq: u64) -> bool {
         if !self.holds(seq) {
             return false;
         }
@@ -152,7 +152,7 @@ impl Window {
 
     /// Packet `seq` has arrived. If it was overdue and had not been sent again, the timeout was too short, and the
     /// other overdue packets may well be on their way, too.
-    pub(super) fn acknowledge(&mut self, seq: u64) {
+    pub(crate) fn acknowledge(&mut self, seq: u64) {
         if !self.holds(seq) {
             return;
         }
@@ -168,7 +168,7 @@ impl Window {
     }
 
     /// Every packet below `seq` has arrived.
-    pub(super) fn acknowledge_below(&mut self, seq: u64) {
+    pub(crate) fn acknowledge_below(&mut self, seq: u64) {
         while self.base < seq.min(self.next) {
             self.acknowledge(self.base);
         }
@@ -176,7 +176,7 @@ impl Window {
 
     /// Takes for lost every packet that has been in flight for `age`; returns how many. Linear in the span, so for use in
     /// timers only.
-    pub(super) fn expire(&mut self, now: Time, age: Duration) -> u32 {
+    pub(crate) fn expire(&mut self, now: Time, age: Duration) -> u32 {
         let before = self.overdue;
         for seq in self.base..self.next {
             if *self.state(seq) == State::InFlight && now.since(self.sent_at(seq)) >= age {
@@ -190,17 +190,17 @@ impl Window {
     }
 
     /// The connection is over.
-    pub(super) fn forget_lost(&mut self) {
+    pub(crate) fn forget_lost(&mut self) {
         self.lost = VecDeque::new();
     }
 
     /// Whether packet `seq` has left again since it left at `sent`.
-    pub(super) fn sent_again_since(&mut self, seq: u64, sent: Stamp) -> bool {
+    pub(crate) fn sent_again_since(&mut self, seq: u64, sent: Stamp) -> bool {
         self.holds(seq) && *self.state(seq) == State::InFlight && sent.elapsed(self.sent_at(seq)) > Duration::ZERO
     }
 
     /// Overdue packets are in flight after all, since when they left.
-    pub(super) fn revive(&mut self) {
+    pub(crate) fn revive(&mut self) {
         if self.overdue == 0 {
             return;
         }
@@ -214,7 +214,7 @@ impl Window {
     }
 
     /// When the packet left that has been in flight longest. Linear in the span, so for use in timers only.
-    pub(super) fn oldest(&self) -> Option<Time> {
+    pub(crate) fn oldest(&self) -> Option<Time> {
         let in_flight = |&seq: &u64| self.states[self.place(seq)] == State::InFlight;
         (self.base..self.next).filter(in_flight).map(|seq| self.sent_at(seq)).min()
     }

@@ -1,6 +1,7 @@
 //! How an object is cut into source blocks and symbols (RFC 6330 §4.4.1), and how symbols are shared among senders.
 
 use super::header::{Options, Symbol};
+use crate::random::mix;
 
 /// Repair symbols of a block that each sender can send, of the 2^24 symbols that RFC 6330 can number (§3.2). This is so
 /// many that only invalid input exceeds it; both ends reject that.
@@ -109,13 +110,6 @@ pub(super) fn place(symbol: &Symbol, k: u32, lane: u32, lanes: u32) -> Option<u3
     let place = symbol.index.checked_mul(lanes)?.checked_add(lane)?;
     let possible = if place < k { symbol.esi == place } else { symbol.esi >= k && symbol.esi < 1 << 24 };
     (possible && place < esi_limit(k, lanes)).then_some(place)
-}
-
-/// The finaliser of `SplitMix64`.
-pub fn mix(x: u64) -> u64 {
-    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
 }
 
 /// Source symbols, out of the `k` of a block, that fall to lane `lane` of `lanes`.

@@ -59,7 +59,9 @@ pub use block::{BlockDecoder, Collected, Decode, Evidence};
 pub use codec::RaptorQDecoder;
 pub use config::{MAX_BLOCK_SYMBOLS, PullPacing, Repair, ScdpConfig, WindowControl};
 pub use header::{Header, Mode, Options, Pull, Symbol};
-pub use layout::{LIVE_BLOCKS, Layout, mix};
+pub use layout::{LIVE_BLOCKS, Layout};
+
+pub use crate::random::mix;
 pub use receiver::Receiver;
 pub use sender::{Excuse, Sender};
 pub use straggler::{Straggler, StragglerPolicy, StragglerRule};

@@ -119,6 +119,7 @@ pub mod pooled;
 pub mod red;
 pub mod relay;
 pub mod trim;
+pub mod trim_ecn;
 pub mod watched;
 
 /// A limit on what may wait in a queue.
@@ -412,6 +413,8 @@ disciplines! {
     Phantom(Box<phantom::Phantom>),
     /// NDP's trimming switch.
     Trim(trim::Trim),
+    /// The same, with marks.
+    TrimEcn(Box<trim_ecn::TrimEcn>),
     /// Multi-level feedback queueing, dropping or trimming.
     Mlfq(mlfq::Mlfq),
     /// A host's own queue: unlimited, control first, then by priority.

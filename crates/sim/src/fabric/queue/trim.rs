@@ -72,6 +72,12 @@ impl Trim {
         Self { random: None, ..self }
     }
 
+    /// Packets and bytes of data that wait.
+    #[inline]
+    pub(super) fn data_waiting(&self) -> (u32, u64) {
+        (self.data.packets, self.data.bytes)
+    }
+
     fn heads(&mut self) -> bool {
         let Some(state) = &mut self.random else { return false };
         *state = random::mix(*state);

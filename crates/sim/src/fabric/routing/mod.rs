@@ -49,7 +49,7 @@ pub use weighted::{WeightedPath, WeightedPaths};
 pub use weights::{PathWeight, Weights};
 
 use super::graph::{Graph, NodeId, PortId};
-use crate::random::Stream;
+use crate::random::{self, Stream};
 use rand::Rng as _;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -373,6 +373,16 @@ impl FlowPaths {
     #[inline]
     pub fn of(&mut self, subflow: u8) -> &mut FlowState {
         if subflow == 0 { &mut self.first } else { &mut self.others[usize::from(subflow) - 1] }
+    }
+
+    /// The path bits of a packet with an entropy, which switches hash with the flow; `None` if they do not hash flows, or if it has none (0).
+    pub fn by_entropy(&self, entropy: u16) -> Option<u32> {
+        match self.first {
+            FlowState::PerFlow(flow) if entropy > 0 => {
+                Some((random::mix(u64::from(flow) << 16 | u64::from(entropy)) >> 32) as u32)
+            }
+            _ => None,
+        }
     }
 }
 

@@ -258,6 +258,8 @@ impl Hosts {
         let random = &mut self.random[place.host as usize];
         let path = if flags & flag::MULTICAST != 0 && fabric.schemes().own_bits() {
             random.next_u32()
+        } else if H::HAS_ENTROPY && let Some(path) = place.paths.by_entropy(transmit.header.entropy()) {
+            path
         } else {
             place
                 .paths

@@ -2,7 +2,7 @@
 
 use super::session::Session;
 use crate::scdp::config::ScdpConfig;
-use crate::scdp::layout::mix;
+use crate::random::mix;
 use crate::{Duration, Peer, Time};
 use credits::Credits;
 use std::slice::Iter;

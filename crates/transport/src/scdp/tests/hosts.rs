@@ -1,7 +1,7 @@
 //! Groups with the parameters of real hosts: receivers find their windows, and who is late is detached.
 
 use super::*;
-use crate::scdp::layout::mix;
+use crate::random::mix;
 use crate::scdp::{Straggler, StragglerPolicy};
 use crate::{Bytes, Peer};
 

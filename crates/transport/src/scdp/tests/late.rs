@@ -56,7 +56,7 @@ fn without(pair: &mut Pair<Connection>, change: impl FnOnce(&mut Sender)) {
 #[test]
 fn who_comes_late_gets_all_whatever_is_lost() {
     for seed in 0..20 {
-        let pair = late(5 + 6 * seed, &answering(), move |n| super::super::layout::mix(n ^ seed << 32) % 100 < 3);
+        let pair = late(5 + 6 * seed, &answering(), move |n| crate::random::mix(n ^ seed << 32) % 100 < 3);
         assert_eq!(stats(&pair, 3).bytes_delivered, BLOCKS * 100 * SYMBOL, "seed {seed}");
     }
 }

@@ -13,7 +13,7 @@
 //! those of another never. Each sender has a rate of its own: one whose path is slow, or that sends headers only, holds up no other.
 
 use crate::pacer::Pacer;
-use crate::scdp::layout::mix;
+use crate::random::mix;
 use crate::{Duration, Time};
 
 /// `g`, in square roots of pulls per millisecond.

@@ -4,7 +4,7 @@
 //! receiver with a window of just what it needs would hold the others back, see that less is delivered, and shrink again. With twice
 //! as much none delays the others; a probe is over long before the ten round trips for which a rate is remembered.
 
-use crate::scdp::layout::mix;
+use crate::random::mix;
 
 /// Window gain while the rate may still grow: 2 / ln 2 (draft-cardwell-iccrg-bbr-congestion-control-02 §2.4: `BBRStartupPacingGain`).
 const STARTUP_GAIN: f64 = 2.885;
