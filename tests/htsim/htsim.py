@@ -1,7 +1,7 @@
 """Compares transports with those of csg-htsim, a simulator by others: the same fabric, settings and matrices.
 
-Called by `make htsim-record HTSIM=FOLDER`, a clone of https://github.com/Broadcom/csg-htsim, of which copies are
-built; the result is docs/fidelity/htsim.md. Some transports are also run with the faults mended that repairs.patch has.
+Called by `make htsim-record HTSIM=FOLDER UET=FOLDER`, clones of https://github.com/Broadcom/csg-htsim and of its fork
+https://github.com/ultraethernet/uet-htsim, of which copies are built; the result is docs/fidelity/htsim.md. Some transports are also run with the faults mended that repairs.patch has.
 """
 
 import argparse
@@ -51,10 +51,22 @@ def build(source: Path, folder: Path, *, repaired: bool) -> Path:
     shutil.copytree(source / "sim", folder / "sim", ignore=shutil.ignore_patterns("*.o", "*.a", "htsim_*", "EXAMPLES"))
     if repaired:
         called(folder, "patch", "-p1", "-i", HERE / "repairs.patch")
-    programs = sorted({case.program for case in CASES if case.repaired == repaired})
+    programs = sorted({case.program for case in CASES if case.repaired == repaired and not case.uet})
     called(folder / "sim", "make", "-j2")
     called(folder / "sim/datacenter", "make", "-j2", *programs)
     return folder / "sim/datacenter"
+
+
+def build_uet(source: Path, folder: Path) -> Path:
+    """Builds uet-htsim, from a copy.
+
+    Returns:
+        The folder of its programs.
+    """
+    shutil.copytree(source / "htsim/sim", folder / "sim", ignore=shutil.ignore_patterns("build", "connection_matrices"))
+    called(folder, "cmake", "-S", "sim", "-B", "built", "-DCMAKE_BUILD_TYPE=Release")
+    called(folder, "cmake", "--build", "built", "-j2", "--target", "htsim_uec")
+    return folder / "built/datacenter"
 
 
 def theirs(programs: Path, case: Case, kind: str, seed: int, folder: Path) -> list[float]:
@@ -76,7 +88,7 @@ def ours(case: Case, kind: str, seed: int, folder: Path) -> list[float]:
     return [time / 1e3 for time in json.loads(called(folder, sys.executable, "-c", show))]
 
 
-def measured(programs: dict[bool, Path] | None, case: Case, kind: str) -> htsim_page.Times:
+def measured(programs: Path | None, case: Case, kind: str) -> htsim_page.Times:
     """The flows' times in both, by seed; without programs only ours.
 
     Raises:
@@ -86,7 +98,7 @@ def measured(programs: dict[bool, Path] | None, case: Case, kind: str) -> htsim_
     for seed in SEEDS:
         with tempfile.TemporaryDirectory() as folder:
             if programs:
-                found.theirs.append(sorted(theirs(programs[case.repaired], case, kind, seed, Path(folder))))
+                found.theirs.append(sorted(theirs(programs, case, kind, seed, Path(folder))))
             found.ours.append(sorted(ours(case, kind, seed, Path(folder))))
     flows = SENDERS if kind == "incast" else HOSTS
     if any(len(times) != flows for times in [*found.theirs, *found.ours]):
@@ -99,17 +111,29 @@ def main() -> None:
     parser.add_argument(
         "source", metavar="HTSIM", type=Path, nargs="?", help="the clone; without it: only the page anew"
     )
-    source = parser.parse_args().source
-    if source:
-        if not (source / "sim/datacenter/main_hpcc.cpp").is_file():
-            parser.error(f"{source} is no clone of csg-htsim: there is no sim/datacenter/main_hpcc.cpp")
+    parser.add_argument("uet", metavar="UET", type=Path, nargs="?", help="the clone of uet-htsim")
+    told = parser.parse_args()
+    if source := told.source:
+        needed = {
+            "csg-htsim": source / "sim/datacenter/main_hpcc.cpp",
+            "uet-htsim": (told.uet or Path("UET")) / "htsim/sim/datacenter/main_uec.cpp",
+        }
+        for name, file in needed.items():
+            if not file.is_file():
+                parser.error(f"there is no {file}, which a clone of {name} has")
         with tempfile.TemporaryDirectory() as made:
-            programs = {
-                repaired: build(source, Path(made) / str(repaired), repaired=repaired) for repaired in (False, True)
-            }
-            rows = {f"{case.name}, {kind}": measured(programs, case, kind) for kind in PACKETS for case in CASES}
-        commit = called(source, "git", "rev-parse", "HEAD").strip()
-        RECORD.write_text(htsim_page.Record(commit, rows).as_json(), encoding="utf-8")
+            plain, repaired = (
+                build(source, Path(made) / str(mended), repaired=mended) for mended in (False, True)
+            )
+            uet = build_uet(told.uet, Path(made) / "uet")
+
+            def programs(case: Case) -> Path:
+                return uet if case.uet else repaired if case.repaired else plain
+
+            rows = {f"{case.name}, {kind}": measured(programs(case), case, kind) for kind in PACKETS for case in CASES}
+        commits = {"commit": source, "uet": told.uet}
+        known = {name: called(folder, "git", "rev-parse", "HEAD").strip() for name, folder in commits.items()}
+        RECORD.write_text(htsim_page.Record(known["commit"], known["uet"], rows).as_json(), encoding="utf-8")
     PAGE.write_text(htsim_page.page(htsim_page.Record.of_json(RECORD.read_text(encoding="utf-8"))), encoding="utf-8")
 
 

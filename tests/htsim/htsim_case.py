@@ -31,6 +31,7 @@ class Case:
         theirs: Its options beside the fabric's.
         ours: The scenario's lines beside the fabric's.
         repaired: Whether csg-htsim is patched.
+        uet: Whether the program is Ultra Ethernet's fork, uet-htsim.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Case:
     theirs: tuple[str, ...]
     ours: str
     repaired: bool = False
+    uet: bool = False
 
 
 ECMP = ("-strat", "ecmp_host", "-paths", str(HOSTS))
@@ -67,6 +69,29 @@ rto_initial = "1ms"
 rto_min = "1ms"
 """
 
+SPRAYED = (*ECMP, "-q", str(QUEUE))
+EQDS = f"""
+switch.buffer = "{QUEUE} packets"
+[transport]
+name = "eqds"
+uec = {{ packet = "{PACKET}B", header = "{HEADER}B", initial_window = {WINDOW}, entropies = {HOSTS} }}
+"""
+
+
+def uec(control: str, marks: str) -> str:
+    """Ultra Ethernet's transport over ports of so many packets that mark."""
+    return f"""
+[switch]
+buffer = "{QUEUE} packets"
+{marks}
+[transport]
+name = "uec"
+uec = {{ packet = "{PACKET}B", header = "{HEADER}B", control = "{control}", entropies = {HOSTS} }}
+"""
+
+
+UEC_PATHS = ("-paths", str(HOSTS), "-q", str(QUEUE))
+
 CASES: tuple[Case, ...] = (
     Case(
         "NDP",
@@ -80,6 +105,9 @@ name = "ndp"
 ndp = {{ packet = "{PACKET}B", header = "{HEADER}B", initial_window = {WINDOW} }}
 """,
     ),
+    Case("EQDS", "htsim_eqds", (*SPRAYED, "-cwnd", str(WINDOW)), EQDS),
+    Case("UEC, NSCC", "htsim_uec", ("-sender_cc_only", *UEC_PATHS), uec("nscc", ""), uet=True),
+    Case("UEC, RCCC", "htsim_uec", ("-receiver_cc_only", *UEC_PATHS), uec("rccc", ""), uet=True),
     Case("RoCE", "htsim_roce", ECMP, f'{LOSSLESS}\n[transport]\nname = "roce"\nroce = {ROCE}\n'),
     Case("HPCC", "htsim_hpcc", ECMP, HPCC),
     Case("HPCC, repaired", "htsim_hpcc", ECMP, HPCC, repaired=True),
@@ -117,8 +145,9 @@ def options(case: Case, file: Path, kind: str, seed: int) -> list[str]:
     """What csg-htsim's program is called with."""
     shared = ["-nodes", str(HOSTS), "-linkspeed", str(RATE_MBPS), "-tm", file.name, "-o", "log", "-end", str(END_US)]
     if case.program == "htsim_swift":
-        # Its packets have no header, it has links of 1 us and one seed, and does not take sizes from the matrix.
+        # Swift's packets have no header; it has links of 1 us and one seed, and does not take sizes from the matrix.
         own = ["-mtu", str(PACKET), "-flowsize", str(PACKETS[kind])]
     else:
-        own = ["-mtu", str(PAYLOAD), "-hop_latency", str(DELAY_US), "-seed", str(seed)]
+        whole = case.program in {"htsim_eqds", "htsim_uec"}
+        own = ["-mtu", str(PACKET if whole else PAYLOAD), "-hop_latency", str(DELAY_US), "-seed", str(seed)]
     return [*shared, *own, *case.theirs]

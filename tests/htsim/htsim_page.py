@@ -29,15 +29,16 @@ class Times:
 
 @dataclass(frozen=True)
 class Record:
-    """What was measured: csg-htsim's commit, and the times of each case and matrix."""
+    """What was measured: the commits of csg-htsim and uet-htsim, and the times of each case and matrix."""
 
     commit: str
+    uet: str
     rows: Mapping[str, Times]
 
     @classmethod
     def of_json(cls, text: str) -> "Record":
         told = json.loads(text)
-        return cls(told["commit"], {name: Times(**times) for name, times in told["rows"].items()})
+        return cls(told["commit"], told["uet"], {name: Times(**times) for name, times in told["rows"].items()})
 
     def as_json(self) -> str:
         def listed(times: Sequence[Sequence[float]]) -> list[list[float]]:
@@ -45,7 +46,7 @@ class Record:
 
         rows = {name: {"theirs": listed(times.theirs), "ours": listed(times.ours)} for name, times in self.rows.items()}
         lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(times)}" for name, times in rows.items())
-        return f'{{"commit": {json.dumps(self.commit)}, "rows": {{\n{lines}\n}}}}\n'
+        return f'{{"commit": {json.dumps(self.commit)}, "uet": {json.dumps(self.uet)}, "rows": {{\n{lines}\n}}}}\n'
 
 
 def interval(values: Sequence[float]) -> str:
@@ -85,5 +86,5 @@ def page(record: Record) -> str:
     text = TEMPLATE.read_text(encoding="utf-8")
     for kind in PACKETS:
         text = text.replace(f"{{table {kind}}}", table(record, kind))
-    text = text.replace("{commit}", record.commit[:7])
+    text = text.replace("{commit}", record.commit[:7]).replace("{uet}", record.uet[:7])
     return re.sub(r"\{((?:ratio|apart|theirs|ours) [^}]+)\}", lambda found: number(record, found[1]), text)

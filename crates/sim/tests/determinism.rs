@@ -27,6 +27,7 @@ use anabranch_transport::roce::{Congestion, HpccConfig, RoceConfig, TimelyConfig
 use anabranch_transport::scdp::{Repair, ScdpConfig, Straggler, StragglerPolicy};
 use anabranch_transport::tcp::{Algorithm, TcpConfig};
 use anabranch_transport::udp::UdpConfig;
+use anabranch_transport::uec::{Control, UecConfig};
 use anabranch_transport::{Bytes, Duration, Rate, Time};
 use rand::Rng as _;
 use std::convert::Infallible;
@@ -171,6 +172,9 @@ fn runs() -> Vec<(&'static str, Setup)> {
     let timely = TimelyConfig { segment: Bytes(2000), ..TimelyConfig::default() };
     let timely = RoceConfig::default().with(Congestion::Timely(timely));
     let hpcc = RoceConfig::default().with(Congestion::Hpcc(HpccConfig::default()));
+    let uec = |control| Protocol::Uec(UecConfig { control, initial_window: Some(12), ..UecConfig::default() });
+    let eqds = setup(fat_tree(), trim(6), uec(Control::Eqds), PerFlow, strided(16, 6));
+    let nscc = setup(fat_tree(), drop_tail(6), uec(Control::Nscc), PerFlow, groups());
     vec![
         ("newreno-incast", newreno),
         ("reno-sprayed-jitter", Setup { host_jitter: Jitter::Time(us(1)), ..reno }),
@@ -212,6 +216,11 @@ fn runs() -> Vec<(&'static str, Setup)> {
         ("roce-incast-lossless", Setup { pfc: Some(pfc), ..lossless(RoceConfig::default()) }),
         ("timely-short-segments-lossless", Setup { pfc: Some(pfc), ..lossless(timely) }),
         ("hpcc-incast-lossless", Setup { pfc: Some(pfc), ..lossless(hpcc) }),
+        (
+            "eqds-failure",
+            Setup { changes: vec![(at(100), Change::Cut(core)), (at(900), Change::Restore(core))], ..eqds },
+        ),
+        ("uec-window-losses", nscc),
     ]
 }
 

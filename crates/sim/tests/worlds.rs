@@ -10,7 +10,7 @@ use anabranch_sim::fabric::queue::pfabric::Pfabric;
 use anabranch_sim::fabric::queue::phantom::Phantom;
 use anabranch_sim::fabric::queue::pooled::{Pool, Pooled};
 use anabranch_sim::fabric::queue::{
-    Limit, Queue, drop_tail::DropTail, ecn::Ecn, express::Express, fair::Fair, trim::Trim,
+    Limit, Queue, drop_tail::DropTail, ecn::Ecn, express::Express, fair::Fair, trim::Trim, trim_ecn::Marking, trim_ecn::TrimEcn,
 };
 use anabranch_sim::fabric::routing::RoutingMode;
 use anabranch_sim::fabric::topology::{
@@ -30,6 +30,7 @@ use anabranch_transport::ndp::NdpConfig;
 use anabranch_transport::roce::{Congestion, DcqcnConfig, HpccConfig, RoceConfig, TimelyConfig, Variant};
 use anabranch_transport::scdp::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig, Straggler, StragglerPolicy};
 use anabranch_transport::tcp::{Algorithm, SwiftConfig, TcpConfig, WindowRules};
+use anabranch_transport::uec::{Control, Spraying, UecConfig};
 use anabranch_transport::{Bytes, Duration, Rate, Time};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -77,6 +78,7 @@ pub(crate) enum Discipline {
     DropTail(Limit),
     Ecn(Limit, Limit),
     Trim(Limit, Limit),
+    TrimEcn(Limit, Limit),
     Mlfq(MlfqParameters),
     Phantom(Limit, f64),
     Pfabric(Limit),
@@ -94,6 +96,11 @@ impl Discipline {
             Self::DropTail(limit) => Queue::DropTail(DropTail::new(*limit)),
             Self::Ecn(limit, threshold) => Queue::Ecn(Ecn::new(*limit, *threshold)),
             Self::Trim(data, headers) => Queue::Trim(Trim::new(*data, *headers, 10, u64::from(port))),
+            Self::TrimEcn(data, headers) => {
+                let seed = u64::from(port);
+                let trim = Trim::new(*data, *headers, 10, seed);
+                Queue::TrimEcn(Box::new(TrimEcn::new(trim, Marking::new(*data, 0.2, 0.8), seed)))
+            }
             Self::Mlfq(parameters) => Queue::Mlfq(Mlfq::new(*parameters)),
             Self::Phantom(limit, drain) => Queue::Phantom(Box::new(Phantom::new(*limit, *drain, 1000))),
             Self::Pfabric(limit) => Queue::Pfabric(Box::new(Pfabric::new(*limit))),
@@ -301,6 +308,7 @@ fn single_queues() -> impl Strategy<Value = Discipline> {
         limits().prop_map(Discipline::DropTail),
         (limits(), limits()).prop_map(|(limit, threshold)| Discipline::Ecn(limit, threshold)),
         (limits(), limits()).prop_map(|(data, headers)| Discipline::Trim(data, headers)),
+        (limits(), limits()).prop_map(|(data, headers)| Discipline::TrimEcn(data, headers)),
         (limits(), 0.3..1.0_f64).prop_map(|(limit, drain)| Discipline::Phantom(limit, drain)),
         limits().prop_map(Discipline::Pfabric),
         (1..=MAX_PRIORITIES, limits(), any::<bool>(), limits(), victim, prop::option::of(limits())).prop_map(
@@ -383,6 +391,21 @@ fn protocols() -> impl Strategy<Value = Protocol> {
             })
         },
     );
+    let controls = select(vec![Control::Nscc, Control::Rccc, Control::Both, Control::Eqds]);
+    let sprayings =
+        select(vec![None, Some(Spraying::Oblivious), Some(Spraying::Bitmap), Some(Spraying::Reps), Some(Spraying::Mixed)]);
+    let uec = (controls, sprayings, 0..7_u32, 1..40_u32, any::<bool>()).prop_map(
+        |(control, spraying, entropies, initial_window, slow)| {
+            Protocol::Uec(UecConfig {
+                control,
+                spraying,
+                entropies: 1 << entropies,
+                initial_window: Some(initial_window),
+                rto: Duration::from_us(if slow { 1000 } else { 50 }),
+                ..UecConfig::default()
+            })
+        },
+    );
     let levels = prop_oneof![Just(vec![]), Just(vec![Bytes(2000), Bytes(20_000)])];
     let homa = (1..40_u64, prop::option::of(1..20_000_u64), levels, 4..9_u8, prop::option::of(1..5_u8)).prop_map(
         |(window, unscheduled, cutoffs, priorities, overcommitment)| {
@@ -398,7 +421,7 @@ fn protocols() -> impl Strategy<Value = Protocol> {
         },
     );
     // Boxed: all strategies together would not fit on a test thread's stack.
-    prop_oneof![3 => tcp, 2 => ndp, 2 => scdp, 2 => multipath, 2 => homa].boxed()
+    prop_oneof![3 => tcp, 2 => ndp, 2 => scdp, 2 => multipath, 2 => homa, 2 => uec].boxed()
 }
 
 fn sizes() -> impl Strategy<Value = Bytes> {

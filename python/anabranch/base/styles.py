@@ -52,6 +52,8 @@ CAPSULE = "M-.3-.9L.3-.9L.3 .9L-.3 .9Z"
 TRAPEZOID = "M-.4-.7L.4-.7L.9 .7L-.9 .7Z"
 ANVIL = "M-.9-.8L.9-.8L.9-.4L.3-.4L.3 .4L.9 .4L.9 .8L-.9 .8L-.9 .4L-.3 .4L-.3-.4L-.9-.4Z"
 FUNNEL = "M-.9-.8L.9-.8L.25 .1L.25 .9L-.25 .9L-.25 .1Z"
+ARROW_UP = "M0-.95L.8 0L.35 0L.35 .9L-.35 .9L-.35 0L-.8 0Z"
+TAG = "M-.6-.9L.6-.9L.6 .3L0 .9L-.6 .3Z"
 ARCH = "M-.9 .9L-.9-.9L.9-.9L.9 .9L.45 .9L.45-.4L-.45-.4L-.45 .9Z"
 """Shapes that Vega does not name: paths within a square of side 2."""
 
@@ -79,6 +81,8 @@ TRANSPORTS: dict[str, Style] = {
     "dcqcn": Style("DCQCN", "#3f8f4f", (4, 2, 1, 2, 1, 2), CAPSULE),
     "timely": Style("TIMELY", "#7d56b8", (2, 3, 6, 3, 2, 3), FUNNEL),
     "hpcc": Style("HPCC", "#b5651d", (8, 2, 1, 2), ARCH),
+    "uec": Style("Ultra Ethernet", "#4f7f3a", (10, 2, 4, 2), TAG),
+    "eqds": Style("EQDS", "#b3486b", (3, 2, 3, 5), ARROW_UP),
     "front-back": Style("Front-Back", "#7b8420", (3, 2, 10, 2), CHEVRONS),
     "polyraptor": Style("Polyraptor", "#5f8a1f", (14, 3, 2, 3, 2, 3), HEXAGON),
 }

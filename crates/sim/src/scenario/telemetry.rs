@@ -40,7 +40,6 @@ impl Scenario {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::scenario::{Plan, tests};
 
     const TEXT: &str = r#"

@@ -57,6 +57,7 @@ const TIMEOUTS: &[(&str, &str)] = &[
     ("tcp.rto_min", "10ms"),
     ("pfabric.rto", "10ms"),
     ("roce.timeout", "10ms"),
+    ("uec.rto", "1ms"),
 ];
 
 /// Transports that are made for fabrics that lose nothing.
@@ -114,6 +115,8 @@ tcp.initial_window = {window}
 roce.packet = "1500B"
 roce.retries = 1000
 homa.linger = "100s"
+uec.initial_window = {window}
+uec.linger = "100s"
 {timeouts}"#,
             trees = self.multicast_trees,
         )
