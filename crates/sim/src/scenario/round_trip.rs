@@ -50,7 +50,6 @@ mod tests {
     const TEXT: &str = r#"
 fabric = { topology = "leaf-spine", leaves = 2, spines = 2, hosts_per_leaf = 2, rate = "100Gbps", delay = "1us" }
 transport = { name = "hpcc" }
-[switch.pfc]
 [[workload]]
 sizes = { law = "fixed", size = "1MB" }
 placement = { pattern = "random" }
