@@ -52,6 +52,7 @@ CAPSULE = "M-.3-.9L.3-.9L.3 .9L-.3 .9Z"
 TRAPEZOID = "M-.4-.7L.4-.7L.9 .7L-.9 .7Z"
 ANVIL = "M-.9-.8L.9-.8L.9-.4L.3-.4L.3 .4L.9 .4L.9 .8L-.9 .8L-.9 .4L-.3 .4L-.3-.4L-.9-.4Z"
 FUNNEL = "M-.9-.8L.9-.8L.25 .1L.25 .9L-.25 .9L-.25 .1Z"
+ROOF = "M-.95 .1L0-.8L.95 .1L.95 .6L0-.25L-.95 .6Z"
 ARCH = "M-.9 .9L-.9-.9L.9-.9L.9 .9L.45 .9L.45-.4L-.45-.4L-.45 .9Z"
 """Shapes that Vega does not name: paths within a square of side 2."""
 
@@ -59,6 +60,7 @@ TRANSPORTS: dict[str, Style] = {
     "scdp": Style("SCDP", "#1f77c4", (), "circle"),
     "ndp": Style("NDP", "#d2601a", (8, 3), "square"),
     "homa": Style("Homa", "#d13a74", (6, 2, 6, 6), CUP),
+    "phost": Style("pHost", "#8c4fd0", (4, 3, 10, 3), ROOF),
     "dctcp": Style("DCTCP", "#0c8f68", (2, 2), "triangle-up"),
     "tcp": Style("TCP", "#a04fb5", (10, 3, 2, 3), "diamond"),
     "newreno": Style("TCP NewReno", "#a04fb5", (10, 3, 2, 3), "diamond"),

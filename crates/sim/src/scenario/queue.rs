@@ -82,7 +82,7 @@ macro_rules! queues {
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "kebab-case")]
         pub enum QueueKind {
-            /// By the transport: `mlfq-trim` for SCDP and NDP+, `trim` for NDP, `priority` for Homa, `mlfq` for PIAS, `ecn` for DCTCP and its kin, `phantom` for HULL, `pfabric` for pFabric, else `drop-tail`.
+            /// By the transport: `mlfq-trim` for SCDP and NDP+, `trim` for NDP, `priority` for Homa and pHost, `mlfq` for PIAS, `ecn` for DCTCP and its kin, `phantom` for HULL, `pfabric` for pFabric, else `drop-tail`.
             #[default]
             Auto,
             $($(#[doc = $doc])* $variant,)+
@@ -127,7 +127,7 @@ queues! {
     Phantom: Keys { phantom: true, ..Keys::PLAIN }, |s, _| Queue::Phantom(Box::new(queue::phantom::Phantom::new(limit(s.buffer), s.phantom.drain, s.phantom.threshold.0)));
     /// Packets that do not fit lose their payload; headers go first (NDP).
     Trim: Keys { buffer: 8, selects: true, trims: true, victim: Some(Victim::Lowest), ..Keys::PLAIN }, trim;
-    /// Eight strict priorities that share a buffer; what does not fit is dropped (Homa).
+    /// Eight strict priorities that share a buffer; what does not fit is dropped (Homa, pHost).
     Priority: Keys::PLAIN, |s, _| mlfq(&Switch { priorities: MAX_PRIORITIES, victim: Victim::Arriving, ecn_threshold: None, ..s.clone() }, false);
     /// Strict priorities that share a buffer (PIAS).
     Mlfq: Keys { victim: Some(Victim::Arriving), ..BANDS }, |s, _| mlfq(s, false);
