@@ -53,9 +53,10 @@ LAYERS = {
         config standings telemetry
         demotion endpoint rank
         ends
-        back_off object outbox pacer pull ranges retries round_trip
+        back_off object outbox pacer pull ranges retries round_trip turn
+        arrived
         testing
-        homa ndp roce scdp tcp udp
+        homa ndp phost roce scdp tcp udp
         multipath
     """,
     "host": """

@@ -23,6 +23,7 @@ use anabranch_sim::workload::supply::{Series, Spread};
 use anabranch_sim::workload::{Mode, Session, Supply};
 use anabranch_transport::homa::HomaConfig;
 use anabranch_transport::multipath::{FrontBackConfig, MptcpConfig, SubflowControl, Subflows};
+use anabranch_transport::phost::PhostConfig;
 use anabranch_transport::roce::{Congestion, HpccConfig, RoceConfig, TimelyConfig};
 use anabranch_transport::scdp::{Repair, ScdpConfig, Straggler, StragglerPolicy};
 use anabranch_transport::tcp::{Algorithm, TcpConfig};
@@ -165,6 +166,9 @@ fn runs() -> Vec<(&'static str, Setup)> {
     let homa = HomaConfig { unscheduled_cutoffs: cutoffs, resend_timeout: us(500), ..HomaConfig::default() };
     let several = strided(16, 6).into_iter().chain(strided(16, 7)).chain((1..16).map(|h| unicast(h, 0, 30_000)));
     let homa = setup(fat_tree(), priority(24), Protocol::Homa(homa), PerPacket, several.collect());
+    let phost = PhostConfig { rate: Some(Rate::from_gbps(1)), ..PhostConfig::default() };
+    let several = strided(16, 6).into_iter().chain(strided(16, 7)).chain((1..16).map(|h| unicast(h, 0, 30_000)));
+    let phost = setup(fat_tree(), priority(8), Protocol::Phost(phost), PerPacket, several.collect());
     let (core, slow) = (Target::Switch(32), Target::Link(0));
     let pfc = Pfc { priorities: 1, threshold: Threshold::Fixed { xoff: 9000, xon: 6000 }, headroom: None };
     let to_one = || (1..16).map(|h| Session { start: at(u64::from(h)), ..unicast(h, 0, 60_000) }).collect();
@@ -212,6 +216,10 @@ fn runs() -> Vec<(&'static str, Setup)> {
         (
             "homa-several-failure",
             Setup { changes: vec![(at(300), Change::Cut(core)), (at(900), Change::Restore(core))], ..homa },
+        ),
+        (
+            "phost-several-failure",
+            Setup { changes: vec![(at(300), Change::Cut(core)), (at(900), Change::Restore(core))], ..phost },
         ),
         ("roce-incast-lossless", Setup { pfc: Some(pfc), ..lossless(RoceConfig::default()) }),
         ("timely-short-segments-lossless", Setup { pfc: Some(pfc), ..lossless(timely) }),

@@ -27,6 +27,7 @@ use anabranch_transport::multipath::{
     FrontBackConfig, MptcpConfig, MptcpScheduler, Scheduler, SubflowControl, Subflows,
 };
 use anabranch_transport::ndp::NdpConfig;
+use anabranch_transport::phost::PhostConfig;
 use anabranch_transport::roce::{Congestion, DcqcnConfig, HpccConfig, RoceConfig, TimelyConfig, Variant};
 use anabranch_transport::scdp::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig, Straggler, StragglerPolicy};
 use anabranch_transport::tcp::{Algorithm, SwiftConfig, TcpConfig, WindowRules};
@@ -421,7 +422,21 @@ fn protocols() -> impl Strategy<Value = Protocol> {
         },
     );
     // Boxed: all strategies together would not fit on a test thread's stack.
-    prop_oneof![3 => tcp, 2 => ndp, 2 => scdp, 2 => multipath, 2 => homa, 2 => uec].boxed()
+    // A rate that need not be that of the links: its timeouts may be too short or too long.
+    let phost = (1..20_u32, prop::option::of(0..20_u32), rates(), 2..4_u8, prop::option::of(1..3_000_u64)).prop_map(
+        |(window, free_tokens, rate, priorities, timeout)| {
+            Protocol::Phost(PhostConfig {
+                window,
+                free_tokens,
+                rate: Some(rate),
+                priorities,
+                reissue_timeout: timeout.map(Duration::from_us),
+                resend_timeout: Duration::from_ms(20),
+                ..PhostConfig::default()
+            })
+        },
+    );
+    prop_oneof![3 => tcp, 2 => ndp, 2 => scdp, 2 => multipath, 2 => homa, 2 => phost, 2 => uec].boxed()
 }
 
 fn sizes() -> impl Strategy<Value = Bytes> {

@@ -220,6 +220,10 @@ pub trait Endpoint {
     fn poll_pull(&mut self, _now: Time) -> Option<Transmit<Self::Header>> {
         None
     }
+    /// Turns that the host's pull queue now lets pass, of all its endpoints: as many packets come that nobody pulls. Asked after each call.
+    fn poll_hold(&mut self) -> u32 {
+        0
+    }
 
     /// The change of its claim on a place among the ends of its host, where its scheme ranks them: see [`Standings`](crate::standings::Standings).
     /// The driver asks after all else, and sets the standings that change.

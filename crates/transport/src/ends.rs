@@ -46,6 +46,9 @@ macro_rules! hand_on {
         fn poll_pull(&mut self, now: $crate::Time) -> Option<$crate::Transmit<Self::Header>> {
             $crate::ends::hand_on!(self, end => end.poll_pull(now))
         }
+        fn poll_hold(&mut self) -> u32 {
+            $crate::ends::hand_on!(self, end => end.poll_hold())
+        }
     };
     (claims) => {
         fn poll_claim(&mut self) -> Option<$crate::standings::ClaimChange> {

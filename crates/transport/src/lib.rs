@@ -8,6 +8,7 @@
 //! an endpoint wants on the wire. Packets carry no payload bytes: a header says which bytes or which encoding symbol
 //! the payload would be.
 
+mod arrived;
 mod back_off;
 pub mod config;
 mod demotion;
@@ -19,6 +20,7 @@ pub mod ndp;
 mod object;
 mod outbox;
 pub mod pacer;
+pub mod phost;
 pub mod pull;
 mod random;
 mod ranges;
@@ -30,6 +32,7 @@ pub mod scdp;
 pub mod standings;
 pub mod tcp;
 pub mod telemetry;
+mod turn;
 pub mod udp;
 pub mod uec;
 pub mod units;

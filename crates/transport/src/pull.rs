@@ -52,6 +52,11 @@ impl<K: Copy + PartialEq> PullQueue<K> {
         self.waiting |= 1 << urgency;
     }
 
+    /// No pull leaves before the link has had the time for so many packets from now on.
+    pub fn hold(&mut self, now: Time, packets: u32) {
+        self.next_at = self.next_at.max(now + self.interval * u64::from(packets));
+    }
+
     /// Whether no session waits.
     pub fn is_empty(&self) -> bool {
         self.waiting == 0
@@ -131,6 +136,18 @@ mod tests {
             assert_eq!(granted(&mut q, at(110)), 1);
             assert_eq!(q.poll_timeout(), Some(at(140)));
         }
+    }
+
+    #[test]
+    fn a_hold_lasts_from_now_on_and_holds_do_not_add_up() {
+        let pace = Duration::from_us(10);
+        let at = |us| Time::ZERO + Duration::from_us(us);
+        let mut q = PullQueue::new(pace);
+        q.push('a', 0);
+        q.hold(at(100), 3);
+        q.hold(at(110), 1);
+        assert_eq!((q.poll(at(129)), q.poll_timeout()), (None, Some(at(130))));
+        assert_eq!(q.poll(at(130)), Some('a'));
     }
 
     /// Turns taken at once by a session that always wants one.

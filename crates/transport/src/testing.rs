@@ -188,6 +188,10 @@ impl<E: Endpoint> Pair<E> {
                 }
                 progress = true;
             }
+            let hold = self.nodes[node].poll_hold();
+            if hold > 0 {
+                self.pulls[node].hold(self.now, hold);
+            }
             if self.nodes[node].pending_pulls() > 0 && self.pulls[node].is_empty() {
                 self.pulls[node].push((), 0);
             }
@@ -309,6 +313,9 @@ impl<E: Endpoint> Endpoint for Slow<E> {
     }
     fn poll_pull(&mut self, now: Time) -> Option<Transmit<E::Header>> {
         self.end.poll_pull(now)
+    }
+    fn poll_hold(&mut self) -> u32 {
+        self.end.poll_hold()
     }
     fn poll_claim(&mut self) -> Option<ClaimChange> {
         self.end.poll_claim()

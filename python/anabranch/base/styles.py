@@ -54,6 +54,7 @@ ANVIL = "M-.9-.8L.9-.8L.9-.4L.3-.4L.3 .4L.9 .4L.9 .8L-.9 .8L-.9 .4L-.3 .4L-.3-.4
 FUNNEL = "M-.9-.8L.9-.8L.25 .1L.25 .9L-.25 .9L-.25 .1Z"
 ARROW_UP = "M0-.95L.8 0L.35 0L.35 .9L-.35 .9L-.35 0L-.8 0Z"
 TAG = "M-.6-.9L.6-.9L.6 .3L0 .9L-.6 .3Z"
+ROOF = "M-.95 .1L0-.8L.95 .1L.95 .6L0-.25L-.95 .6Z"
 ARCH = "M-.9 .9L-.9-.9L.9-.9L.9 .9L.45 .9L.45-.4L-.45-.4L-.45 .9Z"
 """Shapes that Vega does not name: paths within a square of side 2."""
 
@@ -61,6 +62,7 @@ TRANSPORTS: dict[str, Style] = {
     "scdp": Style("SCDP", "#1f77c4", (), "circle"),
     "ndp": Style("NDP", "#d2601a", (8, 3), "square"),
     "homa": Style("Homa", "#d13a74", (6, 2, 6, 6), CUP),
+    "phost": Style("pHost", "#8c4fd0", (4, 3, 10, 3), ROOF),
     "dctcp": Style("DCTCP", "#0c8f68", (2, 2), "triangle-up"),
     "tcp": Style("TCP", "#a04fb5", (10, 3, 2, 3), "diamond"),
     "newreno": Style("TCP NewReno", "#a04fb5", (10, 3, 2, 3), "diamond"),

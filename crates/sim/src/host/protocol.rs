@@ -6,7 +6,7 @@
 use super::scdp::ScdpSettings;
 use super::stack::Stack;
 use crate::fabric::ideal::Packets;
-use anabranch_transport::{Bytes, Time, homa, multipath, ndp, roce, tcp, udp, uec};
+use anabranch_transport::{Bytes, Time, homa, multipath, ndp, phost, roce, tcp, udp, uec};
 
 /// What the ends of a unicast session are made for.
 struct Unicast {
@@ -191,6 +191,11 @@ protocols! {
     Homa(homa::HomaConfig): |c, s| {
         (homa::Connection::Sender(homa::Sender::new(c, s.flow.bytes)), homa::Connection::Receiver(homa::Receiver::new(c)))
     }, waits: false, driven_by: |_| "the receiver's grants", for_sizes: Some(homa::HomaConfig::for_sizes);
+    /// pHost.
+    Phost(phost::PhostConfig): |c, s| {
+        let sender = phost::Sender::new(c, s.flow.bytes);
+        (phost::Connection::Sender(sender), phost::Connection::Receiver(phost::Receiver::new(c)))
+    }, waits: false, driven_by: |_| "the receiver's tokens";
     /// UDP.
     Udp(udp::UdpConfig): |c, s| {
         (udp::Connection::Sender(udp::Sender::new(c, s.flow.bytes)), udp::Connection::Receiver(udp::Receiver::new(c)))

@@ -6,7 +6,7 @@
 use super::Place;
 use crate::engine::prefetch::prefetch;
 use anabranch_transport::telemetry::Telemetry;
-use anabranch_transport::{Arrival, Endpoint, Stats, Time, homa, multipath, ndp, roce, scdp, tcp, udp, uec};
+use anabranch_transport::{Arrival, Endpoint, Stats, Time, homa, multipath, ndp, phost, roce, scdp, tcp, udp, uec};
 
 macro_rules! protocols {
     ($($(#[doc = $doc:literal])* $name:ident($endpoint:ty, $header:ty) $(with $telemetry:ident)? $(sprayed by $entropy:ident)? $(by $($part:path),+)?;)+) => {
@@ -133,6 +133,8 @@ protocols! {
     Scdp(scdp::Connection, scdp::Header) by scdp::Connection::Sender, scdp::Connection::Receiver;
     /// Homa.
     Homa(homa::Connection, homa::Header) by homa::Connection::Sender, homa::Connection::Receiver;
+    /// pHost.
+    Phost(phost::Connection, phost::Header) by phost::Connection::Sender, phost::Connection::Receiver;
     /// UDP.
     Udp(udp::Connection, udp::Header);
     /// RoCEv2.

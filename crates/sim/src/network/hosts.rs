@@ -272,7 +272,7 @@ impl Hosts {
     }
 
     /// Schedules the next turn in an interface's pull queue, if an endpoint waits there.
-    fn wake_pacer(&self, engine: &mut Engine, interface: u32) {
+    pub(super) fn wake_pacer(&self, engine: &mut Engine, interface: u32) {
         if let Some(next) = self.interfaces.pulls[interface as usize].poll_timeout() {
             let pacer = engine.entities.pacer(interface);
             if engine.pending.wheel.due(pacer).is_none() {

@@ -81,7 +81,8 @@ impl Plan {
         let changes =
             changes(&run.scenario.failure, &graph).map_err(|fault| Box::new(self.fault_error(run, &fault)))?;
         let scenario = &run.scenario;
-        let paths = (scenario.transport.window != WindowRule::Given || scenario.needs_round_trip()).then(|| {
+        let follows = scenario.transport.window != WindowRule::Given;
+        let paths = (follows || scenario.needs_round_trip() || scenario.needs_packet_time()).then(|| {
             let paths = self.fabrics.paths(&scenario.fabric, &self.base);
             paths.map_err(|e| Box::new(self.fault_error(run, &super::fabric::fault(&e).under("fabric"))))
         });

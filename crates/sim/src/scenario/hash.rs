@@ -143,7 +143,7 @@ impl Scenario {
     }
 
     /// Whether any workload is carried by this transport.
-    fn uses(&self, transport: TransportName) -> bool {
+    pub(super) fn uses(&self, transport: TransportName) -> bool {
         self.workload.iter().any(|workload| self.transport_of(workload) == transport)
     }
 

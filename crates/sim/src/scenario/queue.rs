@@ -86,7 +86,7 @@ macro_rules! queues {
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "kebab-case")]
         pub enum QueueKind {
-            /// By the transport: `mlfq-trim` for SCDP and NDP+, `trim` for NDP and EQDS, `trim-ecn` for Ultra Ethernet, `priority` for Homa, `mlfq` for PIAS, `ecn` for DCTCP and its kin, `phantom` for HULL, `pfabric` for pFabric, else `drop-tail`.
+            /// By the transport: `mlfq-trim` for SCDP and NDP+, `trim` for NDP and EQDS, `trim-ecn` for Ultra Ethernet, `priority` for Homa and pHost, `mlfq` for PIAS, `ecn` for DCTCP and its kin, `phantom` for HULL, `pfabric` for pFabric, else `drop-tail`.
             #[default]
             Auto,
             $($(#[doc = $doc])* $variant,)+
@@ -133,7 +133,7 @@ queues! {
     Trim: Keys { buffer: 8, selects: true, trims: true, victim: Some(Victim::Lowest), ..Keys::PLAIN }, trim;
     /// The same, marking packets by chance as the data queue grows, as `switch.trim_ecn` says (Ultra Ethernet).
     TrimEcn: Keys { buffer: 50, selects: true, trims: true, victim: Some(Victim::Lowest), trim_ecn: true, ..Keys::PLAIN }, trim_ecn;
-    /// Eight strict priorities that share a buffer; what does not fit is dropped (Homa).
+    /// Eight strict priorities that share a buffer; what does not fit is dropped (Homa, pHost).
     Priority: Keys::PLAIN, |s, _| mlfq(&Switch { priorities: MAX_PRIORITIES, victim: Victim::Arriving, ecn_threshold: None, ..s.clone() }, false);
     /// Strict priorities that share a buffer (PIAS).
     Mlfq: Keys { victim: Some(Victim::Arriving), ..BANDS }, |s, _| mlfq(s, false);

@@ -60,6 +60,11 @@ impl Scenario {
                     remarks.extend(late(&transport, path, "homa.resend_timeout", config.resend_timeout));
                     remarks.extend(self.few_bands(&transport, config.priorities));
                 }
+                Protocol::Phost(config) => {
+                    remarks.extend(window.packets("phost.window", "a window", config.window, 1));
+                    remarks.extend(late(&transport, path, "phost.resend_timeout", config.resend_timeout));
+                    remarks.extend(self.few_bands(&transport, config.priorities));
+                }
                 Protocol::Scdp(config) => {
                     remarks.extend(self.windows_of_scdp(name, config, &window));
                     if name.decoding(&self.transport).is_some() {

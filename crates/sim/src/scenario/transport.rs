@@ -13,6 +13,7 @@ use crate::workload::Fault;
 use anabranch_transport::homa::HomaConfig;
 use anabranch_transport::multipath::{FrontBackConfig, MptcpConfig};
 use anabranch_transport::ndp::NdpConfig;
+use anabranch_transport::phost::PhostConfig;
 use anabranch_transport::roce::{Congestion, DcqcnConfig, HpccConfig, RoceConfig, TimelyConfig};
 use anabranch_transport::scdp::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig};
 use anabranch_transport::tcp::{Algorithm, LongFlowBy, PfabricConfig, SwiftConfig, TcpConfig};
@@ -79,6 +80,8 @@ transports! {
     Ndp = "ndp": Trim, PerPacket, "ndp", |c| Protocol::Ndp(c.ndp.clone());
     /// Receiver-driven over strict priorities that receivers choose (SIGCOMM 2018).
     Homa = "homa": Priority, PerPacket, "homa", |c| Protocol::Homa(c.homa.clone());
+    /// Receiver-driven by tokens that expire, over two or three strict priorities (CoNEXT 2015).
+    Phost = "phost": Priority, PerPacket, "phost", |c| Protocol::Phost(c.phost.clone());
     /// TCP NewReno (RFC 6582).
     Newreno = "newreno": DropTail, PerFlow, "tcp", |c| c.tcp(Algorithm::NewReno);
     /// TCP Reno (RFC 5681).
@@ -140,7 +143,7 @@ macro_rules! parameters {
             pub name: TransportName,
             /// Windows of all transports. `given`: those of each transport's own keys, which are the papers' and fill links of 1 Gbps.
             /// `bdp`: what fills the longest path of the fabric (its rate times its round trip), for the initial window of SCDP, NDP, Ultra Ethernet, EQDS and
-            /// pFabric, for Homa's `rtt_bytes`, and for the receive window of TCP, MPTCP and Front-Back; `2 bdp`: twice that, and so on, from 0.001 to 1000.
+            /// pFabric, for Homa's `rtt_bytes`, for pHost's `window`, and for the receive window of TCP, MPTCP and Front-Back; `2 bdp`: twice that, and so on, from 0.001 to 1000.
             /// The senders of a many-to-one session have it together, and SCDP's `reorder_tolerance`, if it is as by default, becomes
             /// twice the window.
             #[serde(default)]
@@ -172,6 +175,9 @@ parameters! {
     ndp: NdpConfig;
     /// Parameters of Homa.
     homa: HomaConfig;
+    /// Parameters of pHost.
+    #[serde(skip_serializing_if = "PhostConfig::is_default")]
+    phost: PhostConfig;
     /// Parameters of TCP with any congestion control, and of PIAS.
     tcp: TcpConfig;
     /// Parameters of pFabric; all others are those of `transport.tcp`.
@@ -249,6 +255,7 @@ impl TransportConfig {
             ("scdp.initial_window_many_to_one", both(self)[1] != both(&default)[1]),
             ("ndp.initial_window", self.ndp.initial_window != default.ndp.initial_window),
             ("homa.rtt_bytes", self.homa.rtt_bytes != default.homa.rtt_bytes),
+            ("phost.window", self.phost.window != default.phost.window),
             ("pfabric.initial_window", self.pfabric.initial_window != default.pfabric.initial_window),
             ("uec.initial_window", self.uec.initial_window.is_some()),
             ("tcp.receive_window", self.tcp.receive_window != default.tcp.receive_window),

@@ -1,13 +1,13 @@
 //! `transport.window`: windows that follow the fabric.
 
 use super::{RoutingMode, Scenario, TransportName, WindowRule};
-use crate::fabric::graph::Graph;
+use crate::fabric::graph::{Graph, PortId};
 use crate::fabric::routing::{Exchange, LongestPath, Routes};
 use crate::host::protocol::{Protocol, Transport};
 use crate::workload::{Mode, PlacementConfig};
-use anabranch_transport::Bytes;
 use anabranch_transport::scdp::ScdpConfig;
 use anabranch_transport::tcp::Algorithm;
+use anabranch_transport::{Bytes, Rate};
 use std::sync::Arc;
 
 /// Largest windows that the transports admit.
@@ -16,6 +16,7 @@ const SCDP_MAX: u64 = 65_535;
 const PFABRIC_MAX: u64 = 1000;
 const TCP_MAX: u64 = 1 << 30;
 const HOMA_MAX: u64 = 1_000_000_000;
+const PHOST_MAX: u64 = 1 << 24;
 
 /// The fabric of a scenario as its windows see it.
 #[derive(Clone, Debug)]
@@ -54,7 +55,15 @@ impl Scenario {
             set_window(&mut transport, packets, u64::from(self.senders_of_a_session()));
         }
         self.set_round_trip(name, &mut transport, paths);
+        if let (Protocol::Phost(config), Some(paths)) = (&mut transport.protocol, paths) {
+            config.rate = config.rate.or_else(|| slowest_host(&paths.graph));
+        }
         transport
+    }
+
+    /// Whether the fabric decides what packet times are.
+    pub(super) fn needs_packet_time(&self) -> bool {
+        self.transport.phost.rate.is_none() && self.uses(TransportName::Phost)
     }
 
     /// Senders of a many-to-one session; 1 if there are none, and of a trace, which may have any number.
@@ -68,6 +77,13 @@ impl Scenario {
         });
         senders.min().unwrap_or(1).max(1)
     }
+}
+
+/// The rate of the slowest link of a host.
+fn slowest_host(graph: &Graph) -> Option<Rate> {
+    let of_host = |port: PortId| graph.port_owner(port) < graph.hosts;
+    let links = (0..).zip(&graph.links).filter(|(link, _)| of_host(2 * link) || of_host(2 * link + 1));
+    links.map(|(_, link)| link.rate).min()
 }
 
 /// Gives a transport a window of so many packets; the senders of a many-to-one session have it together.
@@ -87,6 +103,7 @@ fn set_window(transport: &mut Transport, packets: u64, senders: u64) {
             }
         }
         Protocol::Homa(config) => config.rtt_bytes = Bytes(packets.saturating_mul(payload).min(HOMA_MAX)),
+        Protocol::Phost(config) => config.window = packets.min(PHOST_MAX) as u32,
         Protocol::Tcp(config) => {
             config.receive_window = receive;
             if config.congestion == Algorithm::Pfabric {

@@ -54,6 +54,8 @@ const TIMEOUTS: &[(&str, &str)] = &[
     ("ndp.rto", "1ms"),
     ("ndp.pull_timeout", "1ms"),
     ("homa.resend_timeout", "1ms"),
+    ("phost.reissue_timeout", "1ms"),
+    ("phost.resend_timeout", "1ms"),
     ("tcp.rto_min", "10ms"),
     ("pfabric.rto", "10ms"),
     ("roce.timeout", "10ms"),
@@ -117,6 +119,7 @@ roce.retries = 1000
 homa.linger = "100s"
 uec.initial_window = {window}
 uec.linger = "100s"
+phost.linger = "100s"
 {timeouts}"#,
             trees = self.multicast_trees,
         )

@@ -12,7 +12,6 @@
 //!
 //! The two most important types are [`Sender`] and [`Receiver`]; [`Connection`] is either.
 
-mod arrived;
 mod config;
 mod grants;
 mod header;
@@ -20,7 +19,6 @@ mod priorities;
 mod receiver;
 mod sender;
 mod silence;
-mod turn;
 
 #[cfg(test)]
 mod tests;

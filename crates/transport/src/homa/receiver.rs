@@ -1,10 +1,10 @@
 //! The end that wants the message: grants what it has place for, and asks for what is missing.
 
-use super::arrived::Arrived;
 use super::grants::Grants;
 use super::header::Header;
 use super::silence::Silence;
 use super::{HomaConfig, PRIORITY_OF_RESENT};
+use crate::arrived::Arrived;
 use crate::object::Object;
 use crate::standings::{Claim, ClaimChange, Standing};
 use crate::units::{Duration, Time};

@@ -2,11 +2,11 @@
 
 use super::header::Header;
 use super::silence::Silence;
-use super::turn::Turn;
 use super::{ENDLESS, HomaConfig};
 use crate::object::Object;
 use crate::ranges::RangeSet;
 use crate::standings::{Claim, ClaimChange, Standing};
+use crate::turn::Turn;
 use crate::units::Time;
 use crate::{Arrival, Endpoint, Event, FailureReason, Stats, Transmit};
 
@@ -173,9 +173,7 @@ impl Endpoint for Sender {
     }
 
     fn set_departure(&mut self, at: Time) {
-        if self.turn == Turn::Own {
-            self.turn = Turn::At(at);
-        }
+        self.turn.set_departure(at);
     }
 
     fn uses_departure(&self) -> bool {
@@ -217,11 +215,7 @@ impl Endpoint for Sender {
     }
 
     fn set_standing(&mut self, _now: Time, standing: Option<Standing>) {
-        self.turn = match (standing, self.turn) {
-            (None, _) => Turn::Others,
-            (Some(_), Turn::Others) => Turn::Own,
-            (Some(_), turn) => turn,
-        };
+        self.turn.set_standing(standing);
     }
 
     fn set_available(&mut self, _now: Time, bytes: u64) {

@@ -163,6 +163,10 @@ impl<A: Act> Visit for Attending<'_, A> {
             let Some(event) = endpoint.poll_event() else { break };
             open &= hosts.on_event(engine, fabric, ledger, place, event);
         }
+        let hold = endpoint.poll_hold();
+        if hold > 0 {
+            hosts.interfaces.pulls[place.interface as usize].hold(now, hold);
+        }
         if let Some(change) = endpoint.poll_claim() {
             hosts.ranking.update(id, place, change);
         }

@@ -69,7 +69,10 @@ impl Hosts {
     pub(super) fn tell_standings(&mut self, engine: &mut Engine, fabric: &mut Fabric, ledger: &mut Ledger) {
         while let Some((id, standing)) = self.ranking.next_change() {
             if let Some(hosted) = self.endpoints[id as usize].take() {
+                let interface = hosted.place().interface;
                 self.attend(engine, fabric, ledger, id, hosted, Rarely::Stand(standing));
+                // It may pull now, through an interface whose queue nobody else looks at.
+                self.wake_pacer(engine, interface);
             }
         }
     }

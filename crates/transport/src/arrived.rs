@@ -1,10 +1,10 @@
-//! The packets of a message that have arrived.
+//! The packets of a flow that have arrived, or that have been sent.
 
 use crate::ranges::RangeSet;
 
 /// All below a number, and ranges above it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Arrived {
+pub(crate) struct Arrived {
     /// The lowest number missing.
     base: u64,
     above: RangeSet,
@@ -13,17 +13,17 @@ pub(super) struct Arrived {
 
 impl Arrived {
     /// The lowest number missing.
-    pub(super) fn base(&self) -> u64 {
+    pub(crate) fn base(&self) -> u64 {
         self.base
     }
 
     /// How many have arrived.
-    pub(super) fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
     /// Adds a packet; false if it was there.
-    pub(super) fn insert(&mut self, seq: u64) -> bool {
+    pub(crate) fn insert(&mut self, seq: u64) -> bool {
         let new = if seq == self.base {
             self.base += 1;
             if let Some(end) = self.above.take_reached(self.base) {
@@ -38,7 +38,7 @@ impl Arrived {
     }
 
     /// The first packets missing from `from` on and below `to`, if any.
-    pub(super) fn gap(&self, from: u64, to: u64) -> Option<(u64, u64)> {
+    pub(crate) fn gap(&self, from: u64, to: u64) -> Option<(u64, u64)> {
         let (start, end) = self.above.gap_from(from.max(self.base));
         (start < to).then(|| (start, end.map_or(to, |end| end.min(to))))
     }
