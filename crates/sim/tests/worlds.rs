@@ -327,6 +327,7 @@ fn protocols() -> impl Strategy<Value = Protocol> {
                 ecn,
                 delayed_ack,
                 initial_window,
+                fast_retransmit: rack || initial_window % 4 > 0,
                 ..TcpConfig::default()
             };
             let as_linux = TcpConfig { prr: true, window_rules: WindowRules::Linux61, ..plain.clone() };
