@@ -7,6 +7,7 @@ use super::Place;
 use crate::engine::prefetch::prefetch;
 use anabranch_transport::telemetry::Telemetry;
 use anabranch_transport::{Arrival, Endpoint, Stats, Time, homa, multipath, ndp, roce, scdp, tcp, udp};
+use std::ops::Range;
 
 macro_rules! protocols {
     ($($(#[doc = $doc:literal])* $name:ident($endpoint:ty, $header:ty) $(with $telemetry:ident)? $(by $($part:path),+)?;)+) => {
@@ -132,6 +133,17 @@ protocols! {
     Roce(roce::Connection, roce::Header) with telemetry;
     /// Several TCP connections for one transfer: Front-Back, MPTCP.
     Multipath(multipath::Connection, multipath::Header);
+}
+
+impl Header {
+    /// Where the data of a packet belongs in its flow, where hosts can [put packets in order](super::resequencer); `None` of packets
+    /// without data.
+    pub fn span(&self) -> Option<Range<u64>> {
+        match self {
+            Self::Tcp(segment) => segment.span(),
+            _ => None,
+        }
+    }
 }
 
 /// A header of a protocol that hosts can run.
