@@ -295,6 +295,7 @@ impl Case {
             pull_pace: 1.0,
             return_to_sender: false,
             trim_multicast: true,
+            reorder: None,
             pulls_by_priority: false,
             host_classes: 1,
         })

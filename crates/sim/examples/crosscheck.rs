@@ -346,6 +346,7 @@ fn run(case: Case) -> Result<(), String> {
         pull_pace: 1.0,
         return_to_sender: false,
         trim_multicast: true,
+        reorder: None,
         pulls_by_priority: false,
         host_classes: 1,
     });

@@ -11,7 +11,7 @@ use anabranch_sim::experiment::{Progress, run_all};
 use anabranch_sim::fabric::graph::Graph;
 use anabranch_sim::fabric::jitter::Jitter;
 use anabranch_sim::fabric::pfc::{Pfc, Threshold};
-use anabranch_sim::fabric::queue::{Queue, fair::Fair};
+use anabranch_sim::fabric::queue::{Limit, Queue, ecn::Ecn, fair::Fair};
 use anabranch_sim::fabric::routing::RoutingMode;
 use anabranch_sim::fabric::topology::{BCube, FatTree, Layers, LeafSpine, Star, TopologyConfig};
 use anabranch_sim::host::protocol::{Protocol, Transport};
@@ -179,6 +179,12 @@ fn runs() -> Vec<(&'static str, Setup)> {
     let uec = |control| Protocol::Uec(UecConfig { control, initial_window: Some(12), ..UecConfig::default() });
     let eqds = setup(fat_tree(), trim(6), uec(Control::Eqds), PerFlow, strided(16, 6));
     let nscc = setup(fat_tree(), drop_tail(6), uec(Control::Nscc), PerFlow, groups());
+    let presto = setup(fat_tree(), drop_tail(10), Protocol::Tcp(tcp), RoutingMode::Presto, strided(16, 6));
+    let presto = Setup { changes: vec![(at(1500), Change::Cut(core))], reorder: Some(us(500)), ..presto };
+    let urgent = TcpConfig { priority_thresholds: vec![Bytes(20_000)], fast_retransmit: false, ..TcpConfig::default() };
+    let marking = |_| Queue::Ecn(Ecn::new(Limit::NONE, Limit::Packets(20)));
+    let detail = setup(fat_tree(), marking, Protocol::Tcp(urgent), RoutingMode::Detail, to_one());
+    let detail = Setup { pfc: Some(Pfc { priorities: 2, ..pfc }), reorder: Some(us(10_000)), ..detail };
     vec![
         ("newreno-incast", newreno),
         ("reno-sprayed-jitter", Setup { host_jitter: Jitter::Time(us(1)), ..reno }),
@@ -229,6 +235,8 @@ fn runs() -> Vec<(&'static str, Setup)> {
             Setup { changes: vec![(at(100), Change::Cut(core)), (at(900), Change::Restore(core))], ..eqds },
         ),
         ("uec-window-losses", nscc),
+        ("newreno-presto-failure", presto),
+        ("newreno-detail-lossless", detail),
     ]
 }
 

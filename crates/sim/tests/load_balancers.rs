@@ -2,17 +2,19 @@
 
 use crate::common::*;
 use anabranch_sim::fabric::graph::Graph;
-use anabranch_sim::fabric::routing::RoutingConfig;
-use anabranch_sim::fabric::routing::RoutingMode::{self, Conga, Drill, Letflow, PerFlow, PerPacket};
+use anabranch_sim::fabric::pfc::{Pfc, Threshold};
+use anabranch_sim::fabric::routing::RoutingMode::{self, Conga, Detail, Drill, Letflow, PerFlow, PerPacket, Presto};
+use anabranch_sim::fabric::routing::{RoutingConfig, Turns};
 use anabranch_sim::fabric::topology::{Layers, LeafSpine, TopologyConfig};
 use anabranch_sim::host::protocol::Protocol;
 use anabranch_sim::measure::{LinkRow, RunRecord};
-use anabranch_sim::network::{Division, Scheduling, Setup};
+use anabranch_sim::network::{Change, Division, Ending, Scheduling, Setup, Target};
 use anabranch_sim::random;
+use anabranch_sim::scenario::parse;
 use anabranch_sim::workload::Session;
 use anabranch_transport::tcp::{Algorithm, TcpConfig};
 use anabranch_transport::udp::UdpConfig;
-use anabranch_transport::{Duration, Rate, Time};
+use anabranch_transport::{Bytes, Duration, PriorityBy, Rate, Time};
 use rand::RngExt as _;
 use std::path::Path;
 
@@ -116,7 +118,7 @@ fn on_asymmetric(mode: RoutingMode, routing: RoutingConfig, seed: u64) -> f64 {
     let sessions = traffic(&graph, 500_000, 30, 0.6, seed);
     let dctcp = TcpConfig { rto_min: ms(5), congestion: Algorithm::Dctcp, ecn: true, ..TcpConfig::default() };
     let base = setup(graph, ecn(250, 20), Protocol::Tcp(dctcp), mode, sessions);
-    mean_fct(&complete(Setup { seed, routing, ..base }))
+    mean_fct(&complete(Setup { seed, routing, reorder: (mode == Presto).then_some(ms(5)), ..base }))
 }
 
 /// The order of CONGA's and `LetFlow`'s evaluations with a failed or slow link: ECMP, which sends as much there as elsewhere, is far worse than
@@ -142,14 +144,155 @@ fn what_the_other_leaf_tells_makes_conga_faster() {
     }
 }
 
-/// What a mode does is the same event by event, in windows, and in parts either way.
-fn is_the_same_however_it_is_run(mode: RoutingMode) {
-    let world = || {
-        let graph = leaf_spine(4, 3, 4);
-        let sessions = traffic(&graph, 100_000, 6, 0.7, 1);
-        let changes = vec![cut(17, at(2_000))];
-        Setup { changes, ..setup(graph, drop_tail(20), tcp(Algorithm::NewReno), mode, sessions) }
+/// Hosts of each rack send to those of the next: mean completion time in microseconds, on leaves and spines or, without a mode, on one switch.
+fn permutation(mode: Option<RoutingMode>, seed: u64) -> f64 {
+    let graph = if mode.is_some() { leaf_spine(4, 4, 4) } else { star(16) };
+    let config = TcpConfig { receive_window: Bytes(1_000_000), sack: true, rto_min: ms(50), ..TcpConfig::default() };
+    let sessions = (0..16).map(|host| unicast(host, (host + 4) % 16, 10_000_000)).collect();
+    let base = setup(graph, drop_tail(1000), Protocol::Tcp(config), mode.unwrap_or(PerFlow), sessions);
+    mean_fct(&complete(Setup { seed, reorder: (mode == Some(Presto)).then_some(ms(20)), ..base }))
+}
+
+/// Presto's evaluation (stride): within a few per cent of a single switch that never blocks, and ECMP far from it.
+#[test]
+fn presto_comes_near_to_a_single_switch() {
+    for seed in SEEDS {
+        let [switch, presto, ecmp] = [None, Some(Presto), Some(PerFlow)].map(|mode| permutation(mode, seed));
+        assert!(presto < 1.05 * switch && 1.25 * switch < ecmp, "{seed}: {switch} {presto} {ecmp}");
+    }
+}
+
+/// The order of `LetFlow`'s evaluation with a slow link: Presto does not look at congestion. With turns in proportion to rates it comes near, and
+/// with equal ones the slow link holds up every flow.
+#[test]
+fn with_a_slow_link_presto_is_worse_than_letflow() {
+    let all: Vec<[f64; 3]> = SEEDS
+        .iter()
+        .map(|&seed| {
+            let presto = |weights| {
+                let mut routing = trees(1);
+                routing.presto.weights = weights;
+                on_asymmetric(Presto, routing, seed)
+            };
+            [on_asymmetric(Letflow, trees(1), seed), presto(Turns::Rate), presto(Turns::Equal)]
+        })
+        .collect();
+    let [letflow, rate, equal] = [0, 1, 2].map(|n| mean(all.iter().map(|one| one[n])));
+    assert!(letflow < rate && 4.0 * rate < equal, "{all:?}");
+}
+
+/// A flow that uses all paths by turns loses what is on one when that is cut, and goes by the others from then on; when the link is back, by all.
+#[test]
+fn a_flow_of_cells_survives_a_cut_link() {
+    let world = |changes| {
+        let graph = leaf_spine(2, 4, 1);
+        let config = TcpConfig { receive_window: Bytes(1_000_000), sack: true, ..TcpConfig::default() };
+        let base = setup(graph, drop_tail(1000), Protocol::Tcp(config), Presto, vec![unicast(0, 1, 20_000_000)]);
+        Setup { changes, reorder: Some(us(500)), ..base }
     };
+    let graph = leaf_spine(2, 4, 1);
+    let name = |node: u32| graph.nodes[node as usize].name.as_str();
+    let link =
+        graph.links.iter().position(|link| [name(link.a), name(link.b)].contains(&"spine2")).expect("it has links");
+    let link = link as u32;
+    let restored = (at(60_000), Change::Restore(Target::Link(link)));
+    let (whole, broken) = (complete(world(vec![])), complete(world(vec![cut(link, at(20_000)), restored])));
+    let later = Duration(fct(&broken, 0).ps() - fct(&whole, 0).ps());
+    assert!(later < ms(5) && broken.flows[0].timeouts == 0, "{later}: {:?}", broken.flows[0]);
+    // For 40 ms the others carry 5 MB among them. Three rounds begin anywhere and two are broken off: a cell each.
+    let (of_link, of_others): (Vec<&LinkRow>, Vec<&LinkRow>) =
+        uplinks(&broken).filter(|link| link.src == "leaf0").partition(|link| link.dst == "spine2");
+    let bytes = |links: &[&LinkRow]| mean(links.iter().map(|link| link.bytes as f64));
+    let more = bytes(&of_others) - bytes(&of_link);
+    assert!((more - 5e6 / 3.0).abs() < 5.0 * 65_536.0, "{more}");
+}
+
+/// Lossless links with two priorities, one for flows of up to 100 KB.
+fn lossless(base: Setup) -> Setup {
+    let pfc = Pfc { priorities: 2, threshold: Threshold::Fixed { xoff: 22_500, xon: 18_000 }, headroom: None };
+    Setup { pfc: Some(pfc), ..base }
+}
+
+/// TCP as `DeTail` has it at its ends, or as it is otherwise, with priorities by size.
+fn ends_of_detail(detail: bool) -> Protocol {
+    Protocol::Tcp(TcpConfig {
+        rto_min: ms(10),
+        rto_initial: ms(10),
+        fast_retransmit: !detail,
+        priority_thresholds: vec![Bytes(100_000)],
+        priority_by: PriorityBy::Size,
+        ..TcpConfig::default()
+    })
+}
+
+/// `DeTail`'s evaluation: the completion time of short flows that only one in a thousand exceeds falls to less than half of that with ECMP, where
+/// switches have priorities and drop; and of DCTCP's (Joy 2015, §2.3.4).
+#[test]
+fn detail_halves_the_tail_of_short_flows() {
+    for seed in SEEDS {
+        let [detail, ecmp, dctcp] = [0, 1, 2].map(|which| {
+            let graph = leaf_spine(4, 4, 4);
+            let detail = which == 0;
+            let mut sessions = traffic(&graph, 8000, 120, 0.1, seed);
+            sessions.extend(traffic(&graph, 1_000_000, 5, 0.5, seed + 100));
+            let protocol = ends_of_detail(detail);
+            let base = if detail {
+                let base = setup(graph, drop_tail(u32::MAX), protocol, Detail, sessions);
+                lossless(Setup { reorder: Some(ms(10)), ..base })
+            } else if which == 1 {
+                setup(graph, priority(100), protocol, PerFlow, sessions)
+            } else {
+                let config =
+                    TcpConfig { rto_min: ms(10), congestion: Algorithm::Dctcp, ecn: true, ..TcpConfig::default() };
+                setup(graph, ecn(100, 20), Protocol::Tcp(config), PerFlow, sessions)
+            };
+            let record = complete(Setup { seed, ..base });
+            let short = (0..record.flows.len()).filter(|&flow| record.flows[flow].size_bytes == 8000);
+            let mut times: Vec<Duration> = short.map(|flow| fct(&record, flow)).collect();
+            times.sort();
+            assert_eq!((times.len(), detail && record.conservation.dropped > 0), (1920, false));
+            times[times.len() * 999 / 1000]
+        });
+        assert!(detail * 2 < ecmp && detail * 2 < dctcp, "{seed}: {detail} {ecmp} {dctcp}");
+    }
+}
+
+/// Where nothing is lost, a slow link shows in the queues before it: flows are more than twice as fast as on one path each, and what waits for them at
+/// hosts keeps TCP from repeating anything.
+#[test]
+fn with_a_slow_link_detail_avoids_it() {
+    for seed in SEEDS {
+        let [detail, ecmp] = [Detail, PerFlow].map(|mode| {
+            let sessions = traffic(&asymmetric(), 500_000, 30, 0.6, seed);
+            let base = setup(asymmetric(), ecn(u32::MAX, 20), ends_of_detail(mode == Detail), mode, sessions);
+            let record = complete(lossless(Setup { seed, reorder: (mode == Detail).then_some(ms(10)), ..base }));
+            mean_fct(&record)
+        });
+        assert!(2.0 * detail < ecmp, "{seed}: {detail} {ecmp}");
+    }
+}
+
+/// The scenario on `DeTail`'s page has all of its parts, and loses nothing.
+#[test]
+fn the_scenario_of_the_page_is_detail() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/fidelity/routing.md");
+    let page = std::fs::read_to_string(page).expect("the page is there");
+    let text = page.split("```toml\n").nth(1).and_then(|text| text.split("```").next()).expect("it has a scenario");
+    let plan = parse("detail.toml", text, &[]).unwrap_or_else(|error| panic!("{error}"));
+    let (scenario, remarks) = (&plan.runs[0].scenario, &plan.runs[0].remarks);
+    assert_eq!(
+        (scenario.routing.mode, scenario.switch.pfc.is_some(), scenario.host.reorder.is_some()),
+        (Detail, true, true)
+    );
+    assert!(remarks.iter().all(|remark| remark.fault.key != "host.reorder"), "{remarks:?}");
+    let mut network = plan.network(&plan.runs[0]).expect("it can run");
+    let ending = network.run(|_| true);
+    let record = RunRecord::take(&mut network, ending);
+    assert_eq!((record.ending, record.conservation.dropped), (Ending::Complete, 0));
+}
+
+/// What a run does is the same event by event, in windows, and in parts either way.
+fn is_the_same_however_it_is_run(world: impl Fn() -> Setup) {
     let one_by_one = scheduled(world(), Scheduling::Events);
     assert_same(&one_by_one, &scheduled(world(), Scheduling::Windows), "in windows");
     for scheduling in [Scheduling::Events, Scheduling::Windows] {
@@ -162,17 +305,50 @@ fn is_the_same_however_it_is_run(mode: RoutingMode) {
     }
 }
 
+/// TCP with a mode, a link that is cut, and with a time, buffers in which packets wait for it.
+fn losing(mode: RoutingMode, reorder: Option<Duration>) -> Setup {
+    let graph = leaf_spine(4, 3, 4);
+    let sessions = traffic(&graph, 100_000, 6, 0.7, 1);
+    let changes = vec![cut(17, at(2_000))];
+    Setup { changes, reorder, ..setup(graph, drop_tail(20), tcp(Algorithm::NewReno), mode, sessions) }
+}
+
 #[test]
 fn drill_is_the_same_however_it_is_run() {
-    is_the_same_however_it_is_run(Drill);
+    is_the_same_however_it_is_run(|| losing(Drill, None));
 }
 
 #[test]
 fn letflow_is_the_same_however_it_is_run() {
-    is_the_same_however_it_is_run(Letflow);
+    is_the_same_however_it_is_run(|| losing(Letflow, None));
 }
 
 #[test]
 fn conga_is_the_same_however_it_is_run() {
-    is_the_same_however_it_is_run(Conga);
+    is_the_same_however_it_is_run(|| losing(Conga, None));
+}
+
+#[test]
+fn presto_is_the_same_however_it_is_run() {
+    is_the_same_however_it_is_run(|| losing(Presto, Some(us(500))));
+}
+
+#[test]
+fn packets_in_order_are_the_same_however_it_is_run() {
+    for mode in [Drill, PerPacket] {
+        is_the_same_however_it_is_run(|| losing(mode, Some(us(50))));
+    }
+}
+
+#[test]
+fn detail_is_the_same_however_it_is_run() {
+    is_the_same_however_it_is_run(|| {
+        let graph = leaf_spine(4, 3, 4);
+        let sessions = traffic(&graph, 100_000, 6, 0.7, 1);
+        let config =
+            TcpConfig { fast_retransmit: false, priority_thresholds: vec![Bytes(50_000)], ..TcpConfig::default() };
+        let pfc = Pfc { priorities: 2, threshold: Threshold::Fixed { xoff: 15_000, xon: 10_500 }, headroom: None };
+        let base = setup(graph, drop_tail(u32::MAX), Protocol::Tcp(config), Detail, sessions);
+        Setup { pfc: Some(pfc), reorder: Some(ms(10)), ..base }
+    });
 }

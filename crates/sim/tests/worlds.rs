@@ -56,6 +56,7 @@ pub(crate) struct World {
     pub(crate) pulls_by_priority: bool,
     pub(crate) fair_hosts: bool,
     pub(crate) pfc: Option<Pfc>,
+    pub(crate) reorder: Option<Duration>,
     pub(crate) seed: u64,
 }
 
@@ -154,6 +155,7 @@ impl World {
             groups: self.groups.iter().enumerate().map(group).collect(),
             host_classes: if self.fair_hosts { 2 } else { 1 },
             pfc: self.pfc,
+            reorder: self.reorder,
             seed: self.seed,
             changes,
             host_jitter: Jitter::Time(self.jitter),
@@ -336,6 +338,7 @@ fn protocols() -> impl Strategy<Value = Protocol> {
                 ecn,
                 delayed_ack,
                 initial_window,
+                fast_retransmit: rack || initial_window % 4 > 0,
                 ..TcpConfig::default()
             };
             let as_linux = TcpConfig { prr: true, window_rules: WindowRules::Linux61, ..plain.clone() };
@@ -493,6 +496,12 @@ fn troubles() -> impl Strategy<Value = Vec<(Time, Trouble)>> {
     prop_oneof![2 => Just(vec![]), 1 => prop::collection::vec(trouble, 1..3)]
 }
 
+/// Half of all hosts put packets in order: they wait for less than a packet takes, or for longer than timers.
+fn reorder_of(seed: u64) -> Option<Duration> {
+    let times = [1, 1_000_000, 100_000_000, 20_000_000_000];
+    times.get((seed % 8) as usize).copied().map(Duration)
+}
+
 pub(crate) fn worlds() -> impl Strategy<Value = World> {
     let paths = || {
         select(vec![
@@ -513,6 +522,9 @@ pub(crate) fn worlds() -> impl Strategy<Value = World> {
         Some(RoutingMode::Letflow),
         // Leaf-spine fabrics; in others switches do as by ECMP.
         Some(RoutingMode::Conga),
+        Some(RoutingMode::Presto),
+        // Where switches can lose packets, too.
+        Some(RoutingMode::Detail),
         Some(RoutingMode::Valiant),
         Some(RoutingMode::DModK),
         Some(RoutingMode::SModK),
@@ -547,6 +559,7 @@ pub(crate) fn worlds() -> impl Strategy<Value = World> {
                 fair_hosts: switches.2,
                 pulls_by_priority: switches.3,
                 pfc: None,
+                reorder: reorder_of(seed),
                 seed,
             }
         },

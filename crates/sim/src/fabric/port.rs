@@ -235,6 +235,19 @@ impl Port {
         self.tx.queued + self.tx.rate.bytes_in(sending)
     }
 
+    /// Those of them that a packet of a priority would wait for; of a control packet (`None`) control alone. Where packets cannot be paused, all.
+    pub fn drain(
+        &mut self,
+        entity: Entity,
+        hots: &mut [Hot],
+        pending: &mut Pending,
+        now: u64,
+        priority: Option<u8>,
+    ) -> u64 {
+        let backlog = self.backlog(entity, hots, pending, now);
+        self.lossless().map_or(backlog, |queue| backlog - self.tx.queued + queue.bytes_before(priority))
+    }
+
     /// Packets come, in the order of time, and then time passes until a moment: what waits is sent as far as it is due by then. What
     /// happens to packets besides that is told.
     #[inline(always)]

@@ -4,15 +4,18 @@ pub mod application;
 pub mod decode_table;
 pub mod decoder;
 pub mod protocol;
+pub mod resequencer;
 pub mod scdp;
 pub mod stack;
 
 use crate::fabric::routing::FlowPaths;
 use anabranch_transport::Peer;
 use application::Application;
+use resequencer::Resequencer;
 
 pub use crate::engine::arena::EndpointId;
 pub use stack::Hosted;
+use stack::{Header, Seen};
 
 /// The other end of a connection, as an endpoint sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,4 +96,6 @@ pub struct Place {
     pub paths: FlowPaths,
     /// Whether it has its turn in an interface's pull queue.
     pub pulling: bool,
+    /// Puts packets with data in order before a receiver gets them, where hosts do.
+    pub resequencer: Option<Box<Resequencer<(Header, Seen)>>>,
 }

@@ -141,6 +141,11 @@ macro_rules! protocols {
                 matches!(&self.protocol, Protocol::Uec(_))
             }
 
+            /// Whether its packets say where their data belongs in the flow, so that hosts can put them [in order](super::resequencer).
+            pub fn in_order(&self) -> bool {
+                matches!(&self.protocol, Protocol::Tcp(_))
+            }
+
             /// Whether its senders go by what switches write into its packets.
             pub fn reads_telemetry(&self) -> bool {
                 matches!(&self.protocol, Protocol::Roce(config) if config.hpcc().is_some())

@@ -7,6 +7,7 @@ use super::Place;
 use crate::engine::prefetch::prefetch;
 use anabranch_transport::telemetry::Telemetry;
 use anabranch_transport::{Arrival, Endpoint, Stats, Time, homa, multipath, ndp, phost, roce, scdp, tcp, udp, uec};
+use std::ops::Range;
 
 macro_rules! protocols {
     ($($(#[doc = $doc:literal])* $name:ident($endpoint:ty, $header:ty) $(with $telemetry:ident)? $(sprayed by $entropy:ident)? $(by $($part:path),+)?;)+) => {
@@ -143,6 +144,17 @@ protocols! {
     Multipath(multipath::Connection, multipath::Header);
     /// Ultra Ethernet's transport, and EQDS.
     Uec(uec::Connection, uec::Header) sprayed by entropy by uec::Connection::Sender, uec::Connection::Receiver;
+}
+
+impl Header {
+    /// Where the data of a packet belongs in its flow, where hosts can [put packets in order](super::resequencer); `None` of packets
+    /// without data.
+    pub fn span(&self) -> Option<Range<u64>> {
+        match self {
+            Self::Tcp(segment) => segment.span(),
+            _ => None,
+        }
+    }
 }
 
 /// A header of a protocol that hosts can run.

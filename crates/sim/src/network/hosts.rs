@@ -11,7 +11,7 @@ use crate::fabric::graph::PortId;
 use crate::host::stack::Seen;
 use crate::host::{EndpointId, Feed, Hosted, Place, Remote};
 use crate::random::{self, Stream};
-use anabranch_transport::{Peer, Time};
+use anabranch_transport::{Duration, Peer, Time};
 use attending::{Act, Arrive, Rarely, Turn};
 use interfaces::Interfaces;
 use ranking::Ranking;
@@ -25,6 +25,7 @@ mod interfaces;
 mod part;
 mod paths;
 mod ranking;
+mod reorder;
 
 /// Hosts, their interfaces, and the endpoints that run on them.
 pub(super) struct Hosts {
@@ -36,6 +37,8 @@ pub(super) struct Hosts {
     /// How many of them are open.
     open_endpoints: usize,
     pulls_by_priority: bool,
+    /// See [`Setup::reorder`].
+    reorder: Option<Duration>,
     ranking: Ranking,
     pub(super) barriers: Barriers,
     /// In a part of a run: the hosts that belong to it.
@@ -60,7 +63,8 @@ impl Senders for Hosts {
 impl Hosts {
     /// Hosts without endpoints. Full packets have `packet_bytes` bytes.
     pub(super) fn new(setup: &Setup, packet_bytes: u64) -> Self {
-        let interfaces = Interfaces::new(&setup.graph, packet_bytes, setup.pull_pace);
+        let mut interfaces = Interfaces::new(&setup.graph, packet_bytes, setup.pull_pace);
+        interfaces.particular |= setup.reorder.is_some();
         let stream = |host| random::substream(setup.seed, "spraying", u64::from(host));
         let random = (0..setup.graph.hosts).map(stream).collect();
         let barriers = Barriers::new(&setup.sessions, &setup.groups);
@@ -71,6 +75,7 @@ impl Hosts {
             endpoints: Vec::new(),
             open_endpoints: 0,
             pulls_by_priority,
+            reorder: setup.reorder,
             ranking: Ranking::default(),
             barriers,
             part: None,
@@ -126,10 +131,11 @@ impl Hosts {
         receivers.map(|hosted| hosted.stats().bytes_delivered).sum()
     }
 
-    /// Data packets received by the open ones among these endpoints that serve a given receiver of their session.
+    /// Data packets received by the open ones among these endpoints that serve a given receiver of their session, or by their hosts for them.
     pub(super) fn received(&self, endpoints: Range<EndpointId>, receiver: u16) -> u64 {
         let receivers = self.open(endpoints).filter(|hosted| hosted.place().receiver == Some(receiver));
-        receivers.map(|hosted| hosted.stats().data_received).sum()
+        let held = |hosted: &Hosted| hosted.place().resequencer.as_ref().map_or(0, |held| held.waiting() as u64);
+        receivers.map(|hosted| hosted.stats().data_received + held(hosted)).sum()
     }
 
     /// The congestion window of the first open one among these endpoints that has one, in bytes.
@@ -182,21 +188,22 @@ impl Hosts {
             return fabric.heed_at_host(engine, port, id);
         }
         let header = *engine.packets.header(id);
-        if self.interfaces.several
-            && let Some(hosted) = &mut self.endpoints[hot.endpoint as usize]
-        {
-            hosted.place_mut().interface = self.interfaces.reached_by(port);
+        if self.interfaces.particular && self.notices(port, &hot) {
+            return self.resequence(engine, fabric, ledger, id);
         }
-        engine.packets.remove(id);
-        ledger.packet_delivered(hot.has(flag::TRIMMED));
-        engine.trace_delivery(hot.endpoint, hot.size);
-        let seen = Seen {
-            from: hot.from,
-            trimmed: hot.has(flag::TRIMMED),
-            ce: hot.has(flag::CE),
-            returned: hot.has(flag::RETURNED),
-        };
+        let seen = accept(engine, ledger, id, &hot);
         self.with_endpoint(engine, fabric, ledger, hot.endpoint, Arrive { packet: id, header, seen });
+    }
+
+    /// A packet comes to a host with several links, or to one that puts packets in order. Whether it does so with this one.
+    #[inline]
+    fn notices(&mut self, port: PortId, hot: &Hot) -> bool {
+        let Some(hosted) = &mut self.endpoints[hot.endpoint as usize] else { return false };
+        let place = hosted.place_mut();
+        if self.interfaces.several {
+            place.interface = self.interfaces.reached_by(port);
+        }
+        place.resequencer.is_some()
     }
 
     /// An endpoint's wake-up. Endpoints move their deadline on every packet, so the event may be early: timers are lazy.
@@ -207,6 +214,9 @@ impl Hosts {
         ledger: &mut Ledger,
         id: EndpointId,
     ) {
+        if self.reorder.is_some() {
+            self.release_overdue(engine, fabric, ledger, id);
+        }
         let written = self.take_written(id, engine.now());
         self.with_endpoint(engine, fabric, ledger, id, Rarely::Fire { written });
         self.await_chunk(engine, id);
@@ -280,4 +290,13 @@ impl Hosts {
             }
         }
     }
+}
+
+/// A packet is its endpoint's from now on.
+#[inline]
+fn accept(engine: &mut Engine, ledger: &mut Ledger, id: PacketId, hot: &Hot) -> Seen {
+    engine.packets.remove(id);
+    ledger.packet_delivered(hot.has(flag::TRIMMED));
+    engine.trace_delivery(hot.endpoint, hot.size);
+    Seen { from: hot.from, trimmed: hot.has(flag::TRIMMED), ce: hot.has(flag::CE), returned: hot.has(flag::RETURNED) }
 }

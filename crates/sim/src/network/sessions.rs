@@ -272,6 +272,7 @@ impl Opening<'_> {
             class,
             paths,
             pulling: false,
+            resequencer: self.hosts.resequencer(receiver.is_some() && of.transport.in_order()),
         };
         self.hosts.add(Hosted::new(stack, place));
     }

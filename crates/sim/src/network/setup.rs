@@ -84,6 +84,9 @@ pub struct Setup {
     pub host_classes: u8,
     /// Switches that trim cut multicast packets as well. If not, one that would be cut is dropped.
     pub trim_multicast: bool,
+    /// For how long hosts hold packets back that have overtaken others of their flow, where transports can be given them [in
+    /// order](crate::host::resequencer); `None`: not at all.
+    pub reorder: Option<Duration>,
     /// Whether hosts grant pulls to the most urgent sessions first. Otherwise sessions take turns.
     pub pulls_by_priority: bool,
 }

@@ -180,6 +180,7 @@ fn setup(
         host_classes: if scenario.switch.queue == QueueKind::Fair { classes.len() as u8 } else { 1 },
         return_to_sender: groups.iter().any(|g| g.transport.returned_headers()),
         trim_multicast: scenario.switch.trim_multicast,
+        reorder: scenario.host.reorder.as_ref().map(|reorder| reorder.timeout),
         pulls_by_priority: scenario.host.pull_order == PullOrder::Priority,
         groups,
         sessions,

@@ -60,7 +60,7 @@ pub use cost::Estimate;
 pub use error::{ScenarioError, ScenarioErrors};
 pub use expand::{Plan, RunPlan, list, load, parse};
 pub use failure::{Action, Failure};
-pub use host::{HostConfig, PullOrder};
+pub use host::{HostConfig, PullOrder, ReorderConfig};
 pub use linux_red::LinuxRedConfig;
 pub use measure::{Measure, Run, Stop};
 pub use pfc::PfcConfig;

@@ -49,6 +49,7 @@ impl Scenario {
             let transport = self.carrier(name, Some(paths));
             let Some(path) = self.longest_path(name, &transport, paths) else { continue };
             remarks.extend(self.misfits_of_roce(name, &transport));
+            remarks.extend(self.misfits_of_order(name, &transport));
             let window = Window { transport: &transport, path };
             match &transport.protocol {
                 Protocol::Ndp(config) => {

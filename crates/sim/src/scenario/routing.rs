@@ -1,10 +1,13 @@
 //! Which routing scheme a scenario asks for.
 
-use super::TransportName;
+use super::remarks::Remark;
+use super::{Scenario, TransportName};
 use crate::fabric::graph::Graph;
-use crate::fabric::routing::{Conga, Flowlets, RoutingConfig, RoutingMode, VectorNeed};
+use crate::fabric::routing::{Conga, Detail, Flowlets, Presto, RoutingConfig, RoutingMode, VectorNeed};
+use crate::host::protocol::{Protocol, Transport};
 use crate::workload::Fault;
-use anabranch_transport::Duration;
+use anabranch_transport::tcp::Algorithm;
+use anabranch_transport::{Bytes, Duration};
 
 /// More trees than there are ways in any fabric; each group keeps all of its own.
 const MULTICAST_TREES_MAX: u32 = 1 << 16;
@@ -23,6 +26,7 @@ impl RoutingConfig {
         }
         faults.extend(self.letflow.0.check().map(|fault| fault.under("letflow")));
         faults.extend(self.conga.check().into_iter().map(|fault| fault.under("conga")));
+        faults.extend(self.detail.check().map(|fault| fault.under("detail")));
         if self.virtual_tables.tables == 0 {
             faults.push(Fault::new("virtual_tables.tables", "must be at least 1"));
         }
@@ -41,6 +45,11 @@ impl RoutingConfig {
             RoutingMode::Drill | RoutingMode::Letflow if graph.multi_homed() => {
                 let message = "drill and letflow need hosts with one link each, to a switch: hosts do not balance";
                 vec![Fault::new("mode", message).hint("choose another fabric: fat-tree, leaf-spine")]
+            }
+            RoutingMode::Presto => {
+                let fault = |why| Fault::new("mode", format!("presto has no labels for so many paths: {why}"));
+                let fault = Presto::fits(graph).err().map(fault);
+                fault.map(|fault| fault.hint("mode = \"per-packet\" sprays over any number")).into_iter().collect()
             }
             RoutingMode::Conga => {
                 let fault = |why| Fault::new("mode", format!("conga needs a leaf-spine fabric: {why}"));
@@ -83,6 +92,57 @@ impl Conga {
             faults.push(Fault::new("metric_bits", format!("must be from 1 to 3, not {}", self.metric_bits)));
         }
         faults
+    }
+}
+
+impl Detail {
+    /// What is wrong.
+    fn check(&self) -> Option<Fault> {
+        let fault = |problem: String| Fault::new("thresholds", problem);
+        if self.thresholds.first().is_none_or(|first| *first == Bytes(0)) {
+            let problem = "a port falls to the next class at each: at least one, above 0".to_owned();
+            return Some(fault(problem).hint("mode = \"per-packet\" takes a random port whatever its queue"));
+        }
+        let wrong = self.thresholds.windows(2).find(|pair| pair[0] >= pair[1]);
+        wrong.map(|pair| fault(format!("must increase strictly: {} is not above {}", pair[1], pair[0])))
+    }
+}
+
+impl Scenario {
+    /// What does not go with a routing scheme, or with buffers that put packets in order; keys relative to the document.
+    pub(super) fn check_order(&self) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        let (mode, packet) = (self.routing.mode, Bytes(self.packet_bytes()));
+        if mode == RoutingMode::Presto && self.routing.presto.cell < packet {
+            let message = format!("{} is less than a full packet of {packet}", self.routing.presto.cell);
+            let fault = Fault::new("routing.presto.cell", message);
+            faults.push(fault.hint("mode = \"per-packet-permuted\" gives each packet another path"));
+        }
+        if mode == RoutingMode::Detail && self.switch.pfc.is_none() {
+            let message = "detail sees congestion farther on by the pauses that it causes: switches must lose nothing";
+            faults.push(Fault::new("routing.mode", message).hint("an empty table [switch.pfc] makes them so"));
+        }
+        let mut carriers = self.workload.iter().map(|workload| self.transport.transport(self.transport_of(workload)));
+        if self.host.reorder.is_some() && !carriers.any(|transport| transport.in_order()) {
+            let message = "no workload has a transport that can be given its packets in order: TCP without subflows";
+            faults.push(Fault::new("host.reorder", message).hint("transports that spray take packets in any order"));
+        }
+        faults
+    }
+
+    /// What a run should know whose TCP takes packets for lost that others have overtaken.
+    pub(super) fn misfits_of_order(&self, name: TransportName, transport: &Transport) -> Option<Remark> {
+        let Protocol::Tcp(tcp) = &transport.protocol else { return None };
+        let mode = match self.routing.resolve(name) {
+            RoutingMode::Presto => "presto",
+            RoutingMode::Detail => "detail",
+            _ => return None,
+        };
+        if self.host.reorder.is_some() || !tcp.fast_retransmit || tcp.congestion == Algorithm::Pfabric {
+            return None;
+        }
+        let text = format!("{}: packets overtake each other with {mode}, and it takes those for lost", transport.name);
+        Some(Remark::new("host.reorder", text, "an empty table [host.reorder] puts them in order", true))
     }
 }
 
@@ -178,6 +238,61 @@ mod tests {
             let error = error(fabric, routing);
             assert!(error.contains(expected), "{error}");
         }
+    }
+
+    #[test]
+    fn presto_and_detail_say_what_they_need() {
+        let plan = |text: &str| {
+            let text = format!(
+                "fabric = {{ topology = \"leaf-spine\", leaves = 2, spines = 2, hosts_per_leaf = 2 }}\n{text}\n\
+                 [[workload]]\nsizes = {{ law = \"fixed\", size = \"1MB\" }}\nplacement = {{ pattern = \"random\" }}\nsessions = 1\n"
+            );
+            parse("test.toml", &text, &[]).map_err(|e| e.to_string())
+        };
+        let (tcp, ndp) = ("transport = { name = \"newreno\" }", "transport = { name = \"ndp\" }");
+        let presto = |more: &str| format!("routing = {{ mode = \"presto\", presto = {{ {more} }} }}");
+        let detail =
+            |more: &str| format!("switch = {{ pfc = {{}} }}\nrouting = {{ mode = \"detail\", detail = {{ {more} }} }}");
+        for (text, expected) in [
+            (presto("cell = \"1499B\""), "routing.presto.cell: 1499B is less than a full packet of 1500B"),
+            (presto("weights = \"loads\""), "routing.presto.weights: unknown value"),
+            (detail("thresholds = []"), "routing.detail.thresholds: a port falls to the next class at each"),
+            (
+                detail("thresholds = [\"0B\", \"1KB\"]"),
+                "routing.detail.thresholds: a port falls to the next class at each",
+            ),
+            (
+                detail("thresholds = [\"64KB\", \"16KB\"]"),
+                "routing.detail.thresholds: must increase strictly: 16KB is not above 64KB",
+            ),
+            (
+                "routing = { mode = \"detail\" }".to_owned(),
+                "routing.mode: detail sees congestion farther on by the pauses",
+            ),
+            ("host = { reorder = { timeout = \"0s\" } }".to_owned(), "host.reorder.timeout: must be above 0"),
+            ("host = { reorder = { packets = 9 } }".to_owned(), "host.reorder.packets: unknown key"),
+        ] {
+            let error = plan(&format!("{tcp}\n{text}")).err().unwrap_or_default();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+        let error = plan(&format!("{ndp}\nhost = {{ reorder = {{}} }}")).err().unwrap_or_default();
+        assert!(
+            error.contains("host.reorder: no workload has a transport that can be given its packets in order"),
+            "{error}"
+        );
+        let remarks = |text: &str| {
+            let plan =
+                plan(&format!("transport = {{ name = \"newreno\", tcp = {{ receive_window = \"16KB\" }} }}\n{text}"));
+            plan.expect("it is right").runs[0].remarks.iter().any(|remark| remark.fault.key == "host.reorder")
+        };
+        for routing in [presto(""), detail("")] {
+            assert!(remarks(&routing));
+            assert!(!remarks(&format!("{routing}\nhost = {{ reorder = {{}} }}")));
+        }
+        assert!(!remarks("routing = { mode = \"per-flow\" }"));
+        let quiet = "transport = { name = \"newreno\", tcp = { fast_retransmit = false } }";
+        let plan = plan(&format!("{quiet}\n{}", detail(""))).expect("it is right");
+        assert!(plan.runs[0].remarks.iter().all(|remark| remark.fault.key != "host.reorder"));
     }
 
     #[test]

@@ -79,6 +79,7 @@ impl Scenario {
         under("measure", self.measure.check());
         under("measure", super::captures::check(&self.measure));
         under("run", self.run.check());
+        under("", self.check_order());
         under("", self.check_document());
         faults
     }

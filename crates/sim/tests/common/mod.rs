@@ -158,6 +158,7 @@ pub(crate) fn setup(
         pull_pace: 1.0,
         return_to_sender: false,
         trim_multicast: true,
+        reorder: None,
         pulls_by_priority: false,
         host_classes: 1,
     }

@@ -66,6 +66,11 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's way to ask")]
+fn is_true(value: &bool) -> bool {
+    *value
+}
+
 /// Parameters of a TCP connection; both ends take the same ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -105,6 +110,10 @@ pub struct TcpConfig {
     pub sack: bool,
     /// Send a new segment on each of the first two duplicate ACKs (RFC 3042). Default true.
     pub limited_transmit: bool,
+    /// Whether duplicate ACKs, and selective ones, tell of losses, which then are repaired before the retransmission timer fires (RFC 5681 §3.2, RFC
+    /// 6675). Default true. False: only the timer does, as where packets take several paths and none is lost (`DeTail`); not with `rack`.
+    #[serde(skip_serializing_if = "is_true")]
+    pub fast_retransmit: bool,
     /// Proportional rate reduction in recovery (RFC 9937), with any congestion control, with and without `sack`. Default false:
     /// recovery as in RFC 6675 and RFC 6582.
     pub prr: bool,
@@ -185,6 +194,7 @@ impl Default for TcpConfig {
             quick_acks: 0,
             sack: false,
             limited_transmit: true,
+            fast_retransmit: true,
             prr: false,
             rack: false,
             hystart: false,
@@ -283,6 +293,11 @@ impl TcpConfig {
             !self.rack || self.congestion != Algorithm::Pfabric,
             "rack",
             "not with pfabric, in which only timeouts tell of losses".into(),
+        )?;
+        check(
+            self.fast_retransmit || !self.rack,
+            "fast_retransmit",
+            "rack tells losses by time: it has no duplicate ACKs to ignore".into(),
         )?;
         self.validate_window_rules().map_err(|problem| ConfigError { field: "window_rules", problem })?;
         check(self.retries >= 1, "retries", "must be at least 1".into())?;

@@ -4,7 +4,7 @@
 //! occupies the one behind the last byte. Nothing wraps.
 
 use std::fmt;
-use std::ops::BitOr;
+use std::ops::{BitOr, Range};
 
 /// Control bits of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
@@ -122,6 +122,12 @@ impl Segment {
         self.sack[..count].copy_from_slice(&blocks[..count]);
         self.sack_count = count as u8;
         self
+    }
+
+    /// Offsets of its payload, with one for its FIN; `None` of a segment that has neither.
+    pub fn span(&self) -> Option<Range<u64>> {
+        let end = self.seq + u64::from(self.len) + u64::from(self.flags.has(Flags::FIN));
+        (end > self.seq && !self.flags.has(Flags::SYN)).then_some(self.seq..end)
     }
 
     /// Bytes of the SACK option, padded to a multiple of four (RFC 2018 §3: 8 n + 2).

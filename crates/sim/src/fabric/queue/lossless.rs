@@ -157,6 +157,12 @@ impl Lossless {
         came.filter(move |came| came.0.link == link).map(|&(came, size)| (came, u64::from(size)))
     }
 
+    /// Bytes that go before a packet of a priority that comes now, were nothing paused; before a control packet (`None`) control alone.
+    pub fn bytes_before(&self, priority: Option<u8>) -> u64 {
+        let last = priority.map_or(0, |priority| usize::from(priority) + 1).min(self.data.len());
+        self.urgent.bytes + self.data[..last].iter().map(|data| data.queue.bytes()).sum::<u64>()
+    }
+
     fn ready(&self) -> u8 {
         self.occupied & !self.paused
     }
@@ -299,6 +305,21 @@ mod tests {
         queue.pause(0, false, 7);
         assert_eq!(drain(&mut queue, &mut arena), [0]);
         assert_eq!(queue.pauses(), Pauses { frames: 0, came: 2, paused_ps: 7 });
+    }
+
+    #[test]
+    fn what_goes_before_a_packet_is_as_urgent_at_least() {
+        let (mut arena, mut queue) = (Arena::new(), queue(3));
+        let sized = |hot, size| Hot { size, ..hot };
+        for hot in
+            [sized(data(0), 100), sized(data(2), 1000), sized(data(7), 20), sized(control(), 3), sized(data(1), 7)]
+        {
+            let id = insert(&mut arena, hot, 0);
+            queue.enqueue(arena.hots(), id);
+        }
+        queue.pause(0, true, 0);
+        let before = [None, Some(0), Some(1), Some(2), Some(7)].map(|priority| queue.bytes_before(priority));
+        assert_eq!(before, [3, 103, 110, 1130, 1130], "a pause does not make it less");
     }
 
     #[test]

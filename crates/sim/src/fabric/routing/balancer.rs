@@ -14,6 +14,9 @@ use std::fmt::Debug;
 pub trait Ports {
     /// Bytes that a port has yet to send: those that wait, and what is left of the packet that it is sending.
     fn backlog(&mut self, port: PortId) -> u64;
+    /// Those of them that a packet of a priority would wait for, were it the next to come: of its own and of more urgent ones, and what is left
+    /// of the packet that is being sent. `None`: a control packet. Of a port that knows no priorities, all.
+    fn drain(&mut self, port: PortId, priority: Option<u8>) -> u64;
     /// The rate at which it sends.
     fn rate(&self, port: PortId) -> Rate;
 }
@@ -25,6 +28,8 @@ pub struct Arrived<'a> {
     pub now: u64,
     /// Bytes on the wire.
     pub size: u16,
+    /// Its priority, 0 the most urgent; `None` of a control packet, which goes before all others.
+    pub priority: Option<u8>,
     /// Path bits, which the switch may change.
     pub bits: &'a mut u32,
 }

@@ -15,6 +15,7 @@ use header::{Header, LEAVES, UPLINKS};
 use rand::Rng as _;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tables::{FromLeaf, ToLeaf};
@@ -230,9 +231,9 @@ impl Leaf {
         let port = flowlets.port(*packet.bits, packet.now, ways, |before| {
             let metric =
                 |port: PortId| links.metric(port, packet.now, ports).max(congestion.metric(to, tag(port), packet.now));
-            let metrics: Vec<u8> = ways.iter().copied().map(metric).collect();
+            let metrics: SmallVec<[u8; UPLINKS]> = ways.iter().copied().map(metric).collect();
             let least = metrics.iter().min();
-            let mut best: Vec<PortId> = ways.to_vec();
+            let mut best: SmallVec<[PortId; UPLINKS]> = ways.into();
             let mut metric = metrics.iter();
             best.retain(|_| metric.next() == least);
             // A flow moves to what is better only.

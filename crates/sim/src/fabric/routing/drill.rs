@@ -119,6 +119,10 @@ pub(super) mod tests {
             self.0.get(&port).copied().unwrap_or(0)
         }
 
+        fn drain(&mut self, port: PortId, _priority: Option<u8>) -> u64 {
+            self.backlog(port)
+        }
+
         fn rate(&self, _port: PortId) -> Rate {
             Rate::from_gbps(1)
         }
@@ -146,7 +150,7 @@ pub(super) mod tests {
         fn takes(&mut self, bytes: [u64; 4]) -> usize {
             let mut queues = Queues(self.ports.iter().copied().zip(bytes).collect());
             let hop = Hop { routes: &self.routes, node: self.node, destination: 3 };
-            let packet = Arrived { now: 0, size: 1500, bits: &mut 0 };
+            let packet = Arrived { now: 0, size: 1500, priority: Some(0), bits: &mut 0 };
             let port = self.engine.egress(&hop, packet, &mut queues).expect("there are ways");
             self.ports.iter().position(|&p| p == port).expect("it leads on")
         }

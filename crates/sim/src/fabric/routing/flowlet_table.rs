@@ -9,6 +9,7 @@ use anabranch_transport::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::num::NonZeroU32;
 
 /// How a switch tells flowlets apart.
@@ -60,7 +61,28 @@ pub(super) struct FlowletTable {
     /// Of the hash, which differs from switch to switch.
     salt: u64,
     /// Those that have been used.
-    entries: HashMap<u32, Entry>,
+    entries: HashMap<u32, Entry, BuildHasherDefault<Spread>>,
+}
+
+/// Hashes the numbers of entries, which are hashes already: spreads them over all bits, of which the map uses the lowest and the highest.
+#[derive(Default)]
+struct Spread(u64);
+
+impl Hasher for Spread {
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u32(u32::from(byte));
+        }
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        // 2^64 over the golden ratio (Knuth, vol. 3, §6.4).
+        self.0 = (self.0 ^ u64::from(number)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 #[derive(Debug)]
@@ -72,7 +94,7 @@ struct Entry {
 
 impl FlowletTable {
     pub(super) fn new(settings: Flowlets, salt: u64) -> Self {
-        Self { settings, salt, entries: HashMap::new() }
+        Self { settings, salt, entries: HashMap::default() }
     }
 
     /// The port of the flowlet that a packet of a flow belongs to. If it begins one, or if that port no longer leads on, `choose` names

@@ -69,7 +69,7 @@ mod tests {
         let mut switch = settings.balancer(&graph, node, 1).expect("a switch has one");
         let mut takes = |now: u64, destination: u32| {
             let hop = Hop { routes: &routes, node, destination };
-            let packet = Arrived { now, size: 1500, bits: &mut 77 };
+            let packet = Arrived { now, size: 1500, priority: Some(0), bits: &mut 77 };
             switch.egress(&hop, packet, &mut Queues::default()).expect("there are ways")
         };
         let ports = routes.next_ports(node, 3);

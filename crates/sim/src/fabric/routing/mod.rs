@@ -11,6 +11,7 @@
 mod balancer;
 mod conga;
 mod d_mod_k;
+mod detail;
 mod drill;
 mod flowlet;
 mod flowlet_table;
@@ -21,6 +22,7 @@ mod nix_vector;
 mod per_flow;
 mod per_packet;
 mod permuted;
+mod presto;
 mod s_mod_k;
 mod shortest;
 mod single;
@@ -34,12 +36,14 @@ mod weights;
 
 pub use balancer::{Arrived, Balancer, Ports};
 pub use conga::Conga;
+pub use detail::Detail;
 pub use flowlet::Flowlet;
 pub use flowlet_table::{Aging, Flowlets};
 pub use letflow::Letflow;
 pub use longest::{Exchange, LongestPath};
 pub(crate) use nix_vector::VectorNeed;
 pub use nix_vector::{Choice, DynamicNixVector, NixVector, index_bits};
+pub use presto::{Presto, Turns};
 pub use shortest::{Routes, disjoint_paths, path_fraction, select};
 pub use towards::Towards;
 pub use valiant::{Per, Valiant};
@@ -140,6 +144,11 @@ pub trait Scheme {
     /// Path bits of a packet that a switch sends back to `source`.
     fn back(&self, _source: u32, random: &mut Stream) -> u32 {
         random.next_u32()
+    }
+
+    /// The flowcell of a packet that has arrived with these path bits, where they tell: packets of a flow in one cell have taken one path.
+    fn cell(&self, _bits: u32) -> Option<u16> {
+        None
     }
 
     /// What a switch balances load by, where [switches do so](Balancer) instead of [`egress`](Self::egress). It draws from streams of its own,
@@ -275,6 +284,11 @@ macro_rules! schemes {
                 match self { $(Self::$name(scheme) => scheme.back(source, random),)+ }
             }
 
+            /// See [`Scheme::cell`].
+            fn cell(&self, bits: u32) -> Option<u16> {
+                match self { $(Self::$name(scheme) => scheme.cell(bits),)+ }
+            }
+
             /// See [`Scheme::balancer`].
             fn balancer(&self, graph: &Graph, node: NodeId, seed: u64) -> Option<Box<dyn Balancer>> {
                 match self { $(Self::$name(scheme) => scheme.balancer(graph, node, seed),)+ }
@@ -329,6 +343,18 @@ schemes! {
         /// With `mode = "drill"`.
         #[serde(skip_serializing_if = "is_default")]
         drill
+    },
+    /// The host sends flowcells of 64 KiB by all paths in turn (Presto).
+    Presto(presto::Presto) {
+        /// With `mode = "presto"`.
+        #[serde(skip_serializing_if = "is_default")]
+        presto
+    },
+    /// At each switch each packet takes a random port of those with the fewest bytes to send before it, where switches lose nothing (`DeTail`).
+    Detail(detail::Detail) {
+        /// With `mode = "detail"`.
+        #[serde(skip_serializing_if = "is_default")]
+        detail
     },
     /// By way of a random intermediate switch (Valiant load balancing).
     Valiant(valiant::Valiant) {
@@ -506,6 +532,11 @@ impl Schemes {
     /// See [`Scheme::back`].
     pub fn back(&self, source: u32, random: &mut Stream) -> u32 {
         self.switches.back(source, random)
+    }
+
+    /// See [`Scheme::cell`].
+    pub fn cell(&self, bits: u32) -> Option<u16> {
+        self.switches.cell(bits)
     }
 
     /// See [`Scheme::RENEWED`].

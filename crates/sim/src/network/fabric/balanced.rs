@@ -31,6 +31,10 @@ impl Ports for Now<'_> {
         self.ports[port as usize].backlog(port, self.hots, self.pending, self.time)
     }
 
+    fn drain(&mut self, port: PortId, priority: Option<u8>) -> u64 {
+        self.ports[port as usize].drain(port, self.hots, self.pending, self.time, priority)
+    }
+
     fn rate(&self, port: PortId) -> Rate {
         self.ports[port as usize].rate()
     }
@@ -41,7 +45,9 @@ impl Fabric {
     #[inline(never)]
     pub(super) fn choose(&mut self, engine: &mut Engine, node: NodeId, id: PacketId, now: u64) -> Option<PortId> {
         let Self { graph, ports, routes, schemes, balancers, .. } = self;
-        let Hot { destination, size, mut path, .. } = *engine.packets.hot(id);
+        let hot = engine.packets.hot(id);
+        let Hot { destination, size, mut path, .. } = *hot;
+        let priority = (!hot.in_header_band()).then(|| hot.priority());
         let hop = Hop { routes, node, destination };
         let port = schemes.decide(&hop, &mut path, |hop, bits| {
             // Hosts that relay do not balance.
@@ -49,7 +55,7 @@ impl Fabric {
             let Some(balancer) = switch.and_then(Option::as_deref_mut) else { return ecmp(hop, bits) };
             let Engine { packets, pending, .. } = &mut *engine;
             let mut ports = Now { ports, hots: packets.hots(), pending, time: now };
-            balancer.egress(hop, Arrived { now, size, bits }, &mut ports)
+            balancer.egress(hop, Arrived { now, size, priority, bits }, &mut ports)
         });
         engine.packets.hot_mut(id).path = path;
         port

@@ -100,6 +100,7 @@ impl Bench {
             return_to_sender,
             host_classes: 1,
             trim_multicast: true,
+            reorder: None,
             pulls_by_priority: false,
         };
         let fabric = Fabric::new(&setup, 1500);

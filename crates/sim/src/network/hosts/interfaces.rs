@@ -18,7 +18,9 @@ pub(super) struct Interfaces {
     first: Vec<u32>,
     /// Whether some host has several, so that hosts choose among them as switches do.
     pub(super) several: bool,
-    /// If so: the interface that each port leads to.
+    /// Whether more than the endpoint is to be told of a packet: there are several, or packets are put in order.
+    pub(super) particular: bool,
+    /// If some host has several: the interface that each port leads to.
     reached_by: Vec<u32>,
 }
 
@@ -41,7 +43,7 @@ impl Interfaces {
             let rate = graph.links[(p / 2) as usize].rate;
             PullQueue::new(pull_interval(rate, packet_bytes, pull_pace))
         });
-        Self { pulls: pulls.collect(), ports, first, several, reached_by }
+        Self { pulls: pulls.collect(), ports, first, several, particular: several, reached_by }
     }
 
     /// The first interface of a host.

@@ -24,6 +24,7 @@ impl Hosts {
             endpoints: Vec::new(),
             open_endpoints: 0,
             pulls_by_priority: self.pulls_by_priority,
+            reorder: self.reorder,
             ranking: Ranking::default(),
             barriers: Barriers::default(),
             part: Some(Ownership { number, part_of: Arc::clone(part_of), undone: None }),

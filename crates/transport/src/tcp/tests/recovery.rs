@@ -293,3 +293,20 @@ fn a_timeout_in_recovery_lowers_the_threshold_again() {
         assert_eq!(windows, [2, 3, 4, 5, 5, 5, 5, 5], "{congestion:?}, SACK {sack}: slow start up to five");
     }
 }
+
+#[test]
+fn without_fast_retransmit_a_loss_waits_for_the_timer() {
+    for sack in [false, true] {
+        let config = TcpConfig { sack, rto_min: Duration::from_ms(10), ..TcpConfig::default() };
+        let stats = |fast_retransmit| {
+            let config = TcpConfig { fast_retransmit, ..config.clone() };
+            let pair = transfer(&config, 10 * MSS, lose(&[(5 * MSS, 1)]));
+            assert_delivered(&pair, 10 * MSS);
+            let sent = sent_at(&pair, 5 * MSS);
+            (sent[1].since(sent[0]) >= Duration::from_ms(10), pair.nodes[SENDER].stats().timeouts, sent.len())
+        };
+        assert_eq!((stats(true), stats(false)), ((false, 0, 2), (true, 1, 2)), "sack {sack}");
+    }
+    let both = TcpConfig { sack: true, rack: true, fast_retransmit: false, ..TcpConfig::default() };
+    assert_eq!(both.validate().err().map(|e| e.field), Some("fast_retransmit"));
+}

@@ -7,6 +7,10 @@ use anabranch_transport::Rate;
 struct Links;
 
 impl Ports for Links {
+    fn drain(&mut self, port: PortId, _priority: Option<u8>) -> u64 {
+        self.backlog(port)
+    }
+
     fn backlog(&mut self, _port: PortId) -> u64 {
         0
     }
@@ -37,7 +41,7 @@ impl Fabric {
     /// What a switch does with a packet of 1500 bytes to a host.
     fn egress(&mut self, node: NodeId, destination: u32, bits: &mut u32) -> NodeId {
         let hop = Hop { routes: &self.routes, node, destination };
-        let packet = Arrived { now: self.now, size: 1500, bits };
+        let packet = Arrived { now: self.now, size: 1500, priority: Some(0), bits };
         let switch = &mut self.switches[(node - self.graph.hosts) as usize];
         self.graph.port_peer(switch.egress(&hop, packet, &mut Links).expect("there is a way"))
     }

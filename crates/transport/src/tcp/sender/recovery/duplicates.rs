@@ -24,7 +24,7 @@ impl Duplicates {
     pub(super) fn new(config: &TcpConfig, control: &impl Control) -> Self {
         Self {
             count: 0,
-            are_heeded: control.heeds_duplicates(),
+            are_heeded: config.fast_retransmit && control.heeds_duplicates(),
             limited_transmit: config.limited_transmit,
             sent: 0,
             recover: 0,
