@@ -34,6 +34,7 @@ mod options;
 mod parallel;
 mod path_weights;
 mod pfabric;
+mod placements;
 mod properties;
 mod remarks;
 mod scenes;

@@ -374,6 +374,17 @@ impl FlowPaths {
     pub fn of(&mut self, subflow: u8) -> &mut FlowState {
         if subflow == 0 { &mut self.first } else { &mut self.others[usize::from(subflow) - 1] }
     }
+
+    /// Whether a controller may choose the path: there is one, by [per-flow routing](per_flow).
+    pub fn is_placeable(&self) -> bool {
+        self.others.is_empty() && matches!(self.first, FlowState::PerFlow(_))
+    }
+
+    /// All packets have these path bits from now on.
+    pub fn place(&mut self, bits: u32) {
+        debug_assert!(self.is_placeable(), "one path, by per-flow routing");
+        self.first = FlowState::PerFlow(bits);
+    }
 }
 
 /// The schemes of a run: what switches do is one of them, the same for all packets.
