@@ -10,14 +10,13 @@ use anabranch_sim::fabric::routing::RoutingMode::{self, PerFlow, PerPacket};
 use anabranch_sim::fabric::topology::{FatTree, Layers, LeafSpine, TopologyConfig};
 use anabranch_sim::host::protocol::Protocol;
 use anabranch_sim::measure::RunRecord;
-use anabranch_sim::network::Change;
-use anabranch_sim::network::{Ending, Network, Scheduling, Setup, Target};
+
+use anabranch_sim::network::{Change, Ending, Network, Scheduling, Setup, Stop, Target};
 use anabranch_sim::random;
 use anabranch_sim::workload::{Mode, Session};
 use anabranch_transport::tcp::{Algorithm, TcpConfig};
 use anabranch_transport::{Bytes, Time};
 use proptest::prelude::*;
-use rand::RngExt as _;
 use std::path::Path;
 
 fn leaf_spine(leaves: u32, spines: u32, hosts_per_leaf: u32) -> Graph {
@@ -168,6 +167,65 @@ fn placed_flows_are_faster_than_hashed_ones() {
             assert!(placed > 1.25 * ecmp, "seed {seed}, {name}: {placed} of what is possible, by hashes {ecmp}");
         }
     }
+}
+
+/// What the paper's simulations show of a fat-tree with more hosts, in the order of their figure: under long flows annealing is far ahead of hashes and, on stride,
+/// near a switch that never blocks; on a permutation it is ahead of first fit, too.
+#[test]
+fn on_a_larger_fat_tree_annealing_comes_near_a_switch_that_never_blocks() {
+    let goodput = |graph: Graph, to: &dyn Fn(u32) -> u32, placement: Option<Placing>| {
+        let sessions = (0..graph.hosts).map(|host| Session { size: None, ..unicast(host, to(host), 1) }).collect();
+        let placement = placement.map(|placement| AnyController::Hedera(hedera(placement)).shared());
+        let base = setup(graph, ecn(200, 30), dctcp(), PerFlow, sessions);
+        let (stop, time_limit) = (Stop::Limit, at(30_000));
+        let record = run(Setup { stop, time_limit, controllers: placement.into_iter().collect(), ..base });
+        record.flows.iter().map(|flow| flow.size_bytes).sum::<u64>()
+    };
+    let mut order: Vec<u32> = (0..128).collect();
+    let mut random = random::stream(3, "order");
+    (1..128).rev().for_each(|n| order.swap(n, random.random_range(0..=n)));
+    // A cycle through all hosts.
+    let next: Vec<u32> =
+        (0..128).map(|host| order[(order.iter().position(|&h| h == host).unwrap() + 1) % 128]).collect();
+    let stride = |host: u32| (host + 64) % 128;
+    let permutation = |host: u32| next[host as usize];
+    let whole = goodput(star(128), &stride, None);
+    let traffic: [(&str, &dyn Fn(u32) -> u32, [u64; 2]); 2] =
+        [("stride", &stride, [140, 85]), ("permutation", &permutation, [140, 70])];
+    let mut apart = Vec::new();
+    for (name, to, [ecmp_percent, whole_percent]) in traffic {
+        let [ecmp, fit, annealing] = [None, Some(Placing::GlobalFirstFit), Some(Placing::SimulatedAnnealing)]
+            .map(|placement| goodput(fat_tree(8), to, placement));
+        let found = format!("{name}: ECMP {ecmp}, first fit {fit}, annealing {annealing}, one switch {whole}");
+        assert!(100 * annealing > ecmp_percent * ecmp && 100 * annealing > whole_percent * whole, "{found}");
+        assert!(100 * fit > 120 * ecmp, "{found}");
+        apart.push((annealing as f64 / fit as f64, found));
+    }
+    assert!(apart[1].0 > 1.0, "{apart:?}");
+}
+
+/// Long flows among many short ones that come at random: with a period of 500 ms they are over before they are placed.
+#[test]
+fn a_long_period_is_no_better_than_hashes() {
+    let mean_of_long = |period: Option<u64>| {
+        let graph = fat_tree(4);
+        let mut random = random::stream(4, "heavy tails");
+        let session = |n: u32| {
+            // Pareto with shape 1.3, from 100 KB to 5 MB.
+            let size = (100_000.0 * (1.0 - random.random::<f64>()).powf(-1.0 / 1.3)).min(5e6) as u64;
+            let (from, by) = (n % 16, random.random_range(4..12));
+            Session { start: Time(random.random_range(0..ms(120).ps())), ..unicast(from, (from + by) % 16, size) }
+        };
+        let sessions: Vec<Session> = (0..400).map(session).collect();
+        let own = |period| Hedera { period: us(period), ..hedera(Placing::SimulatedAnnealing) };
+        let controllers = period.map(|period| AnyController::Hedera(own(period)).shared()).into_iter().collect();
+        let record = complete(Setup { controllers, ..setup(graph, ecn(200, 30), dctcp(), PerFlow, sessions) });
+        let long = (0..record.flows.len()).filter(|&n| record.flows[n].size_bytes > 1_000_000);
+        let took: Vec<f64> = long.map(|n| fct(&record, n).as_secs_f64()).collect();
+        took.iter().sum::<f64>() / took.len() as f64
+    };
+    let [hashes, long, short] = [None, Some(500_000), Some(1_000)].map(mean_of_long);
+    assert!((long / hashes - 1.0).abs() < 1e-9 && short < 0.95 * hashes, "{hashes} {long} {short}");
 }
 
 /// A link of a spine fails: flows that were placed on it go elsewhere, those on others stay, and all is as fast as three spines allow.

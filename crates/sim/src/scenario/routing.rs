@@ -2,7 +2,7 @@
 
 use super::TransportName;
 use crate::fabric::graph::Graph;
-use crate::fabric::routing::{Conga, Flowlets, RoutingConfig, RoutingMode, VectorNeed};
+use crate::fabric::routing::{Conga, Flowlets, MOST_VLANS, RoutingConfig, RoutingMode, Spain, VectorNeed};
 use crate::workload::Fault;
 use anabranch_transport::Duration;
 
@@ -38,6 +38,7 @@ impl RoutingConfig {
     pub(super) fn check_fabric(&self, graph: &Graph) -> Vec<Fault> {
         match self.mode {
             RoutingMode::NixVector => check_vectors(graph),
+            RoutingMode::Spain => self.spain.check(graph),
             RoutingMode::Drill | RoutingMode::Letflow if graph.multi_homed() => {
                 let message = "drill and letflow need hosts with one link each, to a switch: hosts do not balance";
                 vec![Fault::new("mode", message).hint("choose another fabric: fat-tree, leaf-spine")]
@@ -81,6 +82,25 @@ impl Conga {
         }
         if !(1..=3).contains(&self.metric_bits) {
             faults.push(Fault::new("metric_bits", format!("must be from 1 to 3, not {}", self.metric_bits)));
+        }
+        faults
+    }
+}
+
+impl Spain {
+    /// What is wrong in a fabric.
+    fn check(&self, graph: &Graph) -> Vec<Fault> {
+        let (vlans, too_long) = self.needs(graph);
+        let mut faults = Vec::new();
+        if vlans > MOST_VLANS {
+            let message = format!("the paths of this fabric take {vlans} VLANs; Ethernet has {MOST_VLANS}");
+            faults.push(Fault::new("spain.k", message).hint("fewer paths between two edges"));
+        }
+        if too_long > 0 {
+            let message =
+                format!("packets have no room for {too_long} paths of this fabric: {} bits", VectorNeed::ROOM);
+            faults
+                .push(Fault::new("spain.k", message).hint("fewer paths between two edges: the first ones are shorter"));
         }
         faults
     }

@@ -24,6 +24,7 @@ mod permuted;
 mod s_mod_k;
 mod shortest;
 mod single;
+mod spain;
 #[cfg(test)]
 mod tests;
 mod towards;
@@ -41,6 +42,8 @@ pub use longest::{Exchange, LongestPath};
 pub(crate) use nix_vector::VectorNeed;
 pub use nix_vector::{Choice, DynamicNixVector, NixVector, index_bits};
 pub use shortest::{Routes, disjoint_paths, path_fraction, select};
+pub(crate) use spain::MOST_VLANS;
+pub use spain::Spain;
 pub use towards::Towards;
 pub use valiant::{Per, Valiant};
 pub use virtual_tables::VirtualTables;
@@ -343,6 +346,12 @@ schemes! {
     NixVector(nix_vector::DynamicNixVector) {
         /// With `mode = "nix-vector"`.
         nix_vector
+    },
+    /// The host draws one of several VLANs for each flow; VLANs have `spain.k` paths between any two edges of any fabric (SPAIN).
+    Spain(spain::Spain) {
+        /// With `mode = "spain"`.
+        #[serde(skip_serializing_if = "is_default")]
+        spain
     },
     /// Each switch has one default upward port in each of several static tables; hosts and subflows take the tables in turn (Virtual
     /// Table-Based Multipath Routing, Song §2.3).
