@@ -213,8 +213,7 @@ fn a_long_period_is_no_better_than_hashes() {
         let session = |n: u32| {
             // Pareto with shape 1.3, from 100 KB to 5 MB.
             let size = (100_000.0 * (1.0 - random.random::<f64>()).powf(-1.0 / 1.3)).min(5e6) as u64;
-            let (from, by) = (n % 16, random.random_range(4..12));
-            Session { start: Time(random.random_range(0..ms(120).ps())), ..unicast(from, (from + by) % 16, size) }
+            Session { start: Time(random.random_range(0..ms(120).ps())), ..unicast(n % 16, (n + 8) % 16, size) }
         };
         let sessions: Vec<Session> = (0..400).map(session).collect();
         let own = |period| Hedera { period: us(period), ..hedera(Placing::SimulatedAnnealing) };
@@ -363,4 +362,43 @@ fn only_flows_of_one_connection_can_be_placed() {
     let seen = seen.lock().unwrap();
     assert!(seen.contains(&(0, false)) && seen.contains(&(1, true)));
     assert!(seen.iter().all(|&(session, placeable)| placeable == (session == 1)));
+}
+
+/// What a scenario cannot have, with the reason.
+#[test]
+fn scenarios_say_what_they_lack() {
+    let error = |fabric: &str, rest: &str| {
+        let text = format!(
+            "fabric = {{ {fabric} }}\n{rest}\n[[workload]]\nsizes = {{ law = \"fixed\", size = \"1MB\" }}\n\
+             placement = {{ pattern = \"random\" }}\nsessions = 1\n"
+        );
+        let plan = anabranch_sim::scenario::parse("test.toml", &text, &[]);
+        plan.map(drop).map_err(|errors| errors.to_string()).err().unwrap_or_default()
+    };
+    let (tree, servers) = ("topology = \"fat-tree\", k = 4", "topology = \"bcube\", n = 4, k = 1");
+    let with = |transport: &str, controller: &str| {
+        format!("transport = {{ name = \"{transport}\" }}\ncontroller = [{{ {controller} }}]")
+    };
+    let (hedera, mahout) = ("law = \"hedera\"", "law = \"mahout\"");
+    assert_eq!(error(tree, &with("dctcp", hedera)), "");
+    assert_eq!(error(tree, &with("dctcp", mahout)), "");
+    for law in [hedera, mahout] {
+        let no_flows =
+            "controller[0].law: places flows, and no workload has flows with one path each that can be chosen";
+        assert!(error(tree, &with("ndp", law)).contains(no_flows), "{}", error(tree, &with("ndp", law)));
+        assert!(error(tree, &with("mptcp", law)).contains(no_flows));
+        let hosts =
+            "controller[0].law: looks at the switch of each host, and in this fabric hosts have several links or relay";
+        assert!(error(servers, &with("dctcp", law)).contains(hosts));
+    }
+    for (setting, said) in [
+        ("threshold = 0.0", "controller[0].threshold: must be above 0 and below 1, not 0"),
+        ("iterations = 0", "controller[0].iterations: must be at least 1"),
+        ("temperature = 0.0", "controller[0].temperature: must be above 0, not 0"),
+        ("placement = \"first-fit\"", "controller[0].placement: unknown value"),
+        ("period = \"10ns\"", "controller[0].period: must be at least 1us"),
+    ] {
+        let error = error(tree, &with("dctcp", &format!("{hedera}, {setting}")));
+        assert!(error.contains(said), "{error}");
+    }
 }

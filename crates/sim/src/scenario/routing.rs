@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn schemes_that_balance_say_what_they_need() {
+    fn schemes_say_what_they_need() {
         let error = |fabric: &str, routing: &str| {
             let text = format!(
                 "fabric = {{ {fabric} }}\ntransport = {{ name = \"newreno\" }}\nrouting = {{ {routing} }}\n\
@@ -192,6 +192,12 @@ mod tests {
                 leaves,
                 "mode = \"conga\", conga = { flowlets = { gap = \"0s\" } }",
                 "routing.conga.flowlets.gap: must be above 0",
+            ),
+            (tree, "mode = \"spain\", spain = { k = 0 }", "routing.spain.k: must be at least 1, not 0"),
+            (
+                "topology = \"jellyfish\", switches = 20, ports = 8, hosts_per_switch = 4, seed = 1",
+                "mode = \"spain\", spain = { k = 16 }",
+                "routing.spain.k: packets have no room for ",
             ),
             (tree, "mode = \"letflow\", letflow = { aging = \"byte\" }", "routing.letflow.aging: unknown value"),
         ] {
