@@ -35,6 +35,7 @@ mod parallel;
 mod path_weights;
 mod pfabric;
 mod phost;
+mod placements;
 mod properties;
 mod remarks;
 mod scenes;

@@ -1,9 +1,9 @@
 //! Switches that balance load themselves: what their papers report of them, on small fabrics, with several seeds each.
 
 use crate::common::*;
-use anabranch_sim::fabric::graph::Graph;
+use anabranch_sim::fabric::graph::{Graph, Level};
 use anabranch_sim::fabric::pfc::{Pfc, Threshold};
-use anabranch_sim::fabric::routing::RoutingMode::{self, Conga, Detail, Drill, Letflow, PerFlow, PerPacket, Presto};
+use anabranch_sim::fabric::routing::RoutingMode::{self, Conga, Detail, Drill, Letflow, PerFlow, PerPacket, Presto, Spain};
 use anabranch_sim::fabric::routing::{RoutingConfig, Turns};
 use anabranch_sim::fabric::topology::{Layers, LeafSpine, TopologyConfig};
 use anabranch_sim::host::protocol::Protocol;
@@ -351,4 +351,43 @@ fn detail_is_the_same_however_it_is_run() {
         let base = setup(graph, drop_tail(u32::MAX), Protocol::Tcp(config), Detail, sessions);
         Setup { pfc: Some(pfc), reorder: Some(ms(10)), ..base }
     });
+}
+
+#[test]
+fn spain_is_the_same_however_it_is_run() {
+    is_the_same_however_it_is_run(|| losing(Spain, None));
+}
+
+/// Six flows from a switch to the next, which it has one link to, and two ways round of two links. ECMP knows the link alone; SPAIN's VLANs use all three,
+/// and go on without the link when it fails.
+#[test]
+fn spain_uses_ways_that_are_not_shortest() {
+    let graph = || {
+        let mut graph = Graph::with_hosts(12, |_| None);
+        let [a, b, c, d] = ["a", "b", "c", "d"].map(|name| graph.add_switch(name.to_owned(), Level::Edge, None));
+        (0..12).for_each(|host| graph.connect(host, if host < 6 { a } else { b }, GBPS, DELAY));
+        for (from, to) in [(a, b), (a, c), (c, b), (a, d), (d, b)] {
+            graph.connect(from, to, GBPS, DELAY);
+        }
+        graph
+    };
+    let run = |mode, seed, changes| {
+        let sessions = (0..60).map(|n| unicast(n % 6, 6 + n % 6, 500_000)).collect();
+        let base = setup(graph(), drop_tail(40), tcp(Algorithm::NewReno), mode, sessions);
+        complete(Setup { seed, changes, ..base })
+    };
+    for seed in SEEDS {
+        let [spain, ecmp] = [Spain, PerFlow].map(|mode| run(mode, seed, Vec::new()));
+        let share = |record: &RunRecord, to: &str| {
+            let sent =
+                |to: &str| record.links.iter().find(|row| row.src == "a" && row.dst == to).map_or(0, |row| row.bytes);
+            sent(to) as f64 / (sent("b") + sent("c") + sent("d")) as f64
+        };
+        assert!(["b", "c", "d"].iter().all(|to| share(&spain, to) > 0.15), "seed {seed}");
+        assert_eq!(share(&ecmp, "b"), 1.0);
+        let ratio = ecmp.simulated.as_secs_f64() / spain.simulated.as_secs_f64();
+        assert!(ratio > 1.5, "seed {seed}: {ratio}");
+        let failed = run(Spain, seed, vec![cut(12, at(0))]);
+        assert_eq!(share(&failed, "b"), 0.0);
+    }
 }

@@ -31,6 +31,13 @@ fn one_flow() -> String {
 }
 
 #[test]
+fn the_vlans_of_spain_are_told() {
+    let of = |k: &str| remarks(&one_flow(), &["transport.window=bdp", "routing.mode=spain", k]);
+    assert_eq!(of("routing.spain.k=4"), ["spain: its paths take 2 VLANs, of which Ethernet has 4094"]);
+    assert_eq!(of("routing.spain.k=1"), ["spain: its paths take 1 VLANs, of which Ethernet has 4094"]);
+}
+
+#[test]
 fn windows_that_do_not_fill_the_longest_path_are_told() {
     let of = |overrides: &[&str]| remarks(&one_flow(), overrides);
     assert_eq!(of(&[]), ["ndp: a window of 12 packets fills 17 % of the longest path (needs 71: 8500ns at 100Gbps)"]);

@@ -531,6 +531,7 @@ pub(crate) fn worlds() -> impl Strategy<Value = World> {
         Some(RoutingMode::NixVector),
         Some(RoutingMode::VirtualTables),
         Some(RoutingMode::Weighted),
+        Some(RoutingMode::Spain),
     ]);
     let fallbacks = || select(vec![None, Some(Fallback::DaisyChain), Some(Fallback::Partition)]);
     let group = move || (protocols(), paths(), fallbacks());

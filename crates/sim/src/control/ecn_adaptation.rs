@@ -425,7 +425,7 @@ impl ControllerConfig for EcnAdaptation {
         faults
     }
 
-    fn start(&self, graph: &Graph) -> Box<dyn Controller> {
+    fn start(&self, graph: &Graph, _seed: u64) -> Box<dyn Controller> {
         let domain = |node: NodeId| graph.nodes[node as usize].pod.map_or(Domain::Switch(node), Domain::Pod);
         let only: Vec<PortId> = self.only.iter().filter_map(|name| graph.port_named(name)).collect();
         let all = ports(self.links, graph).into_iter().filter(|port| only.is_empty() || only.contains(port));

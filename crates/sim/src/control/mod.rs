@@ -8,6 +8,9 @@
 
 mod admission;
 mod ecn_adaptation;
+mod elephants;
+mod hedera;
+mod mahout;
 mod occupancy;
 mod rtt;
 mod timetable;
@@ -17,9 +20,11 @@ pub use crate::fabric::queue::watched::{ClassCounters, FlowCounters, Watch};
 pub use crate::fabric::routing::PathWeight;
 pub use admission::{Request, Rule, Verdict};
 pub use ecn_adaptation::{Bound, Classify, EcnAdaptation, Links, LowerLaw, Scope, Window};
+pub use hedera::{Hedera, Placing};
+pub use mahout::Mahout;
 pub use occupancy::QueueOccupancy;
 pub use timetable::Timetable;
-pub use view::{FlowView, PortFlow, PortView, Sessions, View};
+pub use view::{FlowView, MOST_PATHS, PortFlow, PortView, Sessions, View};
 
 use crate::fabric::graph::{Graph, PortId};
 use crate::fabric::queue::Setting;
@@ -31,7 +36,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// What a controller changes.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// A setting of a port's queue.
     Queue(PortId, Setting),
@@ -39,6 +44,9 @@ pub enum Action {
     Rate(u32, Rate),
     /// How much of what a switch sends to a host, or to all, goes by a port. Packets of multicast groups take no notice.
     Path(PathWeight),
+    /// The path that all packets of a session take from now on, as egress ports from its source on: one of the shortest, of a session that
+    /// [can be placed](FlowView::placeable). Nothing happens if the session is over, or if a link of the path no longer works.
+    Place(u32, Vec<PortId>),
     /// What becomes of new flows that a rule is about.
     Admission(Rule, Verdict),
     /// Nothing is changed: what the controller has seen is a row of the time series, at once. Metric, port and value.
@@ -66,6 +74,8 @@ pub struct Given<'a> {
     pub graph: &'a Graph,
     /// Whether the routing scheme has path weights.
     pub weighted: bool,
+    /// Whether a workload has flows whose path a controller may choose.
+    pub placeable: bool,
     /// Whether a switch's queue marks packets at a threshold.
     pub marks: bool,
 }
@@ -86,8 +96,8 @@ pub trait ControllerConfig {
     fn watches(&self) -> Watch {
         Watch::NOTHING
     }
-    /// Begins to control a fabric.
-    fn start(&self, graph: &Graph) -> Box<dyn Controller>;
+    /// Begins to control a fabric. What it draws, it draws from streams of this seed, the run's.
+    fn start(&self, graph: &Graph, seed: u64) -> Box<dyn Controller>;
 }
 
 /// A controller of a run.
@@ -120,6 +130,10 @@ controllers! {
     QueueOccupancy(QueueOccupancy),
     /// Sets marking thresholds by the ratio of short to long flows on each link (Joy, chapter 4).
     EcnAdaptation(EcnAdaptation),
+    /// Places large flows on paths by their estimated demands (Hedera, NSDI 2010).
+    Hedera(Hedera),
+    /// Places flows that wait in their hosts on the least congested path (Mahout, INFOCOM 2011).
+    Mahout(Mahout),
     /// Changes settings at given times.
     Timetable(Timetable),
 }

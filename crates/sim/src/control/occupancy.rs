@@ -74,7 +74,7 @@ impl ControllerConfig for QueueOccupancy {
         faults
     }
 
-    fn start(&self, _graph: &Graph) -> Box<dyn Controller> {
+    fn start(&self, _graph: &Graph, _seed: u64) -> Box<dyn Controller> {
         Box::new(self.clone())
     }
 }

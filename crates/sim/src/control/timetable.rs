@@ -224,7 +224,7 @@ impl ControllerConfig for Timetable {
         faults
     }
 
-    fn start(&self, graph: &Graph) -> Box<dyn Controller> {
+    fn start(&self, graph: &Graph, _seed: u64) -> Box<dyn Controller> {
         // What is not there was refused before the run.
         Box::new(ToCome(self.actions(graph).unwrap_or_default()))
     }

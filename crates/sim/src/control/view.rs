@@ -4,9 +4,13 @@ use crate::fabric::graph::{Graph, PortId};
 use crate::fabric::port::{Port, PortCounters};
 use crate::fabric::queue::watched::{ClassCounters, FlowCounters, Watched};
 use crate::fabric::queue::{Discipline as _, Limit, Queue};
+use crate::fabric::routing::Routes;
 use crate::host::EndpointId;
 use anabranch_transport::{Bytes, Rate, Time};
 use std::collections::BTreeMap;
+
+/// The most paths of a pair that a controller is told of: those of a fat-tree of k = 64.
+pub const MOST_PATHS: usize = 1024;
 
 /// What a controller sees of a port.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,10 +49,16 @@ pub struct FlowView {
     pub size: Option<Bytes>,
     /// Bytes that its receivers have got so far.
     pub delivered: Bytes,
+    /// Bytes that its application has handed over and its receivers have not got yet: what waits in the socket's buffer, a trip through the fabric
+    /// earlier. Without end: `u64::MAX`.
+    pub waiting: Bytes,
     /// When it began.
     pub start: Time,
     /// Whether it is under way.
     pub open: bool,
+    /// Whether a controller may [choose its path](super::Action::Place): it is one connection with one sender and one receiver, and its routing is
+    /// per flow.
+    pub placeable: bool,
 }
 
 impl FlowView {
@@ -86,6 +96,7 @@ pub trait Sessions {
 pub struct View<'a> {
     now: Time,
     graph: &'a Graph,
+    routes: &'a Routes,
     ports: &'a [Port],
     links_up: &'a [bool],
     sessions: &'a dyn Sessions,
@@ -96,11 +107,12 @@ impl<'a> View<'a> {
     pub fn new(
         now: Time,
         graph: &'a Graph,
+        routes: &'a Routes,
         ports: &'a [Port],
         links_up: &'a [bool],
         sessions: &'a dyn Sessions,
     ) -> Self {
-        Self { now, graph, ports, links_up, sessions }
+        Self { now, graph, routes, ports, links_up, sessions }
     }
 
     /// Simulated time.
@@ -111,6 +123,12 @@ impl<'a> View<'a> {
     /// Nodes and links.
     pub fn graph(&self) -> &'a Graph {
         self.graph
+    }
+
+    /// The shortest paths between two hosts over the links that work now, as egress ports from `source` on, in order of ports; of more than
+    /// [`MOST_PATHS`], the first.
+    pub fn paths(&self, source: u32, destination: u32) -> Vec<Vec<PortId>> {
+        self.routes.all_paths(self.graph, source, destination, MOST_PATHS)
     }
 
     /// A port.

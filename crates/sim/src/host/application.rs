@@ -16,6 +16,8 @@ pub struct Application {
     payload: u64,
     /// The next chunk: when, and the bytes of the object up to its end.
     next: Option<(Time, u64)>,
+    /// Bytes of the object that have been taken.
+    written: u64,
 }
 
 impl Application {
@@ -29,6 +31,7 @@ impl Application {
             packet,
             payload: transport.object(packet),
             next: None,
+            written: 0,
         };
         application.advance();
         application
@@ -50,11 +53,16 @@ impl Application {
         self.next.map(|next| next.0)
     }
 
+    /// The bytes of the object that have been taken so far.
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
     /// The bytes of the object that are there by `now`, if they are more than when this was asked before.
     pub fn take(&mut self, now: Time) -> Option<u64> {
         let mut there = None;
         while let Some((_, bytes)) = self.next.filter(|next| next.0 <= now) {
-            there = Some(bytes);
+            (there, self.written) = (Some(bytes), bytes);
             self.advance();
         }
         there

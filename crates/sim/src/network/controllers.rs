@@ -13,6 +13,7 @@ use crate::engine::wheel::Entity;
 use crate::fabric::graph::{Graph, PortId};
 use crate::fabric::queue::{Limit, Setting};
 use crate::host::EndpointId;
+use crate::workload::Mode;
 use anabranch_transport::{Bytes, Time};
 use std::collections::VecDeque;
 
@@ -46,10 +47,10 @@ impl Controllers {
         EACH * controllers as u32
     }
 
-    pub(super) fn new(configs: &[SharedController], graph: &Graph, engine: &Engine) -> Self {
+    pub(super) fn new(configs: &[SharedController], graph: &Graph, seed: u64, engine: &Engine) -> Self {
         let start = |config: &SharedController| {
             let (period, delay) = (config.period().ps(), config.delay().ps());
-            Running { controller: config.start(graph), period, delay, decided: VecDeque::new() }
+            Running { controller: config.start(graph, seed), period, delay, decided: VecDeque::new() }
         };
         let running = configs.iter().map(start).collect();
         let watching = configs.iter().filter(|config| config.watches().flows);
@@ -90,7 +91,7 @@ impl Controllers {
         &mut self,
         engine: &mut Engine,
         fabric: &mut Fabric,
-        hosts: &Hosts,
+        hosts: &mut Hosts,
         ledger: &Ledger,
         monitor: &mut Monitor,
         entity: Entity,
@@ -106,8 +107,9 @@ impl Controllers {
                     flow.last.ps() >= oldest || ledger.is_under_way(ledger.session_of(endpoint))
                 });
             }
-            let sessions = Known { hosts, ledger };
-            let view = View::new(engine.now(), fabric.graph(), fabric.ports(), fabric.links_up(), &sessions);
+            let sessions = Known { hosts: &*hosts, ledger };
+            let view =
+                View::new(engine.now(), fabric.graph(), fabric.routes(), fabric.ports(), fabric.links_up(), &sessions);
             let actions = running.controller.decide(&view);
             let due = engine.now + running.delay;
             for action in actions {
@@ -124,9 +126,13 @@ impl Controllers {
                 self.periodic.again(&mut engine.pending, entity, next);
             }
         }
-        while let Some(&(_, action)) = running.decided.front().filter(|(due, _)| *due <= engine.now) {
-            running.decided.pop_front();
-            match self.admission.take(fabric, engine, action) {
+        while running.decided.front().is_some_and(|(due, _)| *due <= engine.now) {
+            let Some((_, action)) = running.decided.pop_front() else { break };
+            let taken = match action {
+                Action::Place(session, path) => place(fabric, hosts, ledger, session, &path),
+                other => self.admission.take(fabric, engine, other),
+            };
+            match taken {
                 Ok(rows) => rows.iter().for_each(|&(metric, id, value)| monitor.record(engine.now, metric, id, value)),
                 Err(why) => {
                     self.refused
@@ -197,6 +203,7 @@ impl Admission {
                 self.rows_of(rule, verdict)
             }
             Action::Note(metric, port, value) => vec![(metric, port, value)],
+            Action::Place(..) => unreachable!("no matter of the fabric's"),
         })
     }
 
@@ -217,6 +224,46 @@ impl Admission {
         };
         about.chain([("set_admission", number, says)]).collect()
     }
+}
+
+/// Places a session on a path. The row tells the port by which the path leaves its middle: in a fat-tree, that of the core switch.
+///
+/// # Errors
+/// If that is impossible: why.
+fn place(
+    fabric: &Fabric,
+    hosts: &mut Hosts,
+    ledger: &Ledger,
+    session: u32,
+    path: &[PortId],
+) -> Result<Vec<Row>, String> {
+    let Some(spec) = ledger.specs().get(session as usize) else {
+        return Err(format!("there is no session {session}, only {}", ledger.specs().len()));
+    };
+    if !ledger.endpoints_of(session).is_empty() && !hosts.is_open(ledger.endpoints_of(session).start) {
+        return Ok(Vec::new());
+    }
+    let Some(sender) = placeable(hosts, ledger, session) else {
+        let why = "it is no flow of one connection with per-flow routing";
+        return Err(format!("session {session} has no path that could be chosen: {why}"));
+    };
+    if !fabric.schemes().is_plain() {
+        return Err("flows are placed where no paths have weights".to_owned());
+    }
+    let (source, destination) = (spec.sources[0], spec.sinks[0]);
+    fabric.check_path(source, destination, path)?;
+    let Some(fraction) = fabric.routes().fraction_of(fabric.graph(), source, destination, path) else {
+        return Ok(Vec::new());
+    };
+    hosts.place(sender, fraction);
+    Ok(vec![("set_path", session, f64::from(path[path.len() / 2]))])
+}
+
+/// The sender of a session whose path can be chosen now: the first of its endpoints.
+fn placeable(hosts: &Hosts, ledger: &Ledger, session: u32) -> Option<EndpointId> {
+    let unicast = ledger.specs()[session as usize].mode == Mode::Unicast;
+    let sender = ledger.endpoints_of(session).next();
+    sender.filter(|&sender| unicast && hosts.is_placeable(sender))
 }
 
 fn queue_row(port: PortId, setting: Setting) -> Row {
@@ -247,6 +294,7 @@ impl Sessions for Known<'_> {
 fn flow(hosts: &Hosts, ledger: &Ledger, session: u32) -> FlowView {
     let spec = &ledger.specs()[session as usize];
     let group = ledger.group_of(spec);
+    let delivered = ledger.delivered(session) + hosts.delivered(ledger.endpoints_of(session));
     FlowView {
         session,
         source: spec.sources[0],
@@ -254,9 +302,11 @@ fn flow(hosts: &Hosts, ledger: &Ledger, session: u32) -> FlowView {
         group: spec.group,
         class: group.class,
         port: group.port,
-        delivered: Bytes(ledger.delivered(session) + hosts.delivered(ledger.endpoints_of(session))),
+        delivered: Bytes(delivered),
+        waiting: Bytes(hosts.waiting(ledger.endpoints_of(session).start, session, spec.size, delivered)),
         size: spec.size,
         start: Time(spec.start.ps()),
         open: ledger.is_under_way(session),
+        placeable: placeable(hosts, ledger, session).is_some(),
     }
 }

@@ -145,7 +145,7 @@ impl Network {
         let requests = u32::from(hosts.barriers.exist());
         let entities = Entities::new(ports, hosts.interfaces(), lossless, controllers, requests);
         let engine = Engine::new(entities, horizon, ties, setup.memory_limit);
-        let controllers = Controllers::new(&setup.controllers, &setup.graph, &engine);
+        let controllers = Controllers::new(&setup.controllers, &setup.graph, setup.seed, &engine);
         let mut network = Self {
             controllers,
             fabric,

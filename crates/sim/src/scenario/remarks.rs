@@ -4,7 +4,7 @@
 use super::fabric::Fabrics;
 use super::windows::Paths;
 use super::{QueueKind, Scenario, TransportName};
-use crate::fabric::routing::LongestPath;
+use crate::fabric::routing::{LongestPath, MOST_VLANS, RoutingMode};
 use crate::host::protocol::{Protocol, Transport};
 use crate::host::scdp::ScdpSettings;
 use crate::workload::{Fault, Mode};
@@ -37,6 +37,15 @@ impl Scenario {
     pub(super) fn remarks(&self, base: &Path, fabrics: &Fabrics) -> Vec<Remark> {
         let Ok(paths) = fabrics.paths(&self.fabric, base) else { return Vec::new() };
         let mut remarks: Vec<Remark> = self.overload(base, &paths).into_iter().chain(self.misfits(&paths)).collect();
+        if self.routing.mode == RoutingMode::Spain
+            && let Ok(graph) = fabrics.get(&self.fabric, base)
+        {
+            let text = format!(
+                "spain: its paths take {} VLANs, of which Ethernet has {MOST_VLANS}",
+                self.routing.spain.needs(&graph).0
+            );
+            remarks.push(Remark::new("routing.spain.k", text, "fewer paths take fewer VLANs", false));
+        }
         remarks.sort_by_key(|remark| !remark.grave);
         remarks
     }

@@ -3,7 +3,7 @@
 use super::remarks::Remark;
 use super::{Scenario, TransportName};
 use crate::fabric::graph::Graph;
-use crate::fabric::routing::{Conga, Detail, Flowlets, Presto, RoutingConfig, RoutingMode, VectorNeed};
+use crate::fabric::routing::{Conga, Detail, Flowlets, MOST_VLANS, Presto, RoutingConfig, RoutingMode, Spain, VectorNeed};
 use crate::host::protocol::{Protocol, Transport};
 use crate::workload::Fault;
 use anabranch_transport::tcp::Algorithm;
@@ -42,6 +42,7 @@ impl RoutingConfig {
     pub(super) fn check_fabric(&self, graph: &Graph) -> Vec<Fault> {
         match self.mode {
             RoutingMode::NixVector => check_vectors(graph),
+            RoutingMode::Spain => self.spain.check(graph),
             RoutingMode::Drill | RoutingMode::Letflow if graph.multi_homed() => {
                 let message = "drill and letflow need hosts with one link each, to a switch: hosts do not balance";
                 vec![Fault::new("mode", message).hint("choose another fabric: fat-tree, leaf-spine")]
@@ -146,6 +147,25 @@ impl Scenario {
     }
 }
 
+impl Spain {
+    /// What is wrong in a fabric.
+    fn check(&self, graph: &Graph) -> Vec<Fault> {
+        let (vlans, too_long) = self.needs(graph);
+        let mut faults = Vec::new();
+        if vlans > MOST_VLANS {
+            let message = format!("the paths of this fabric take {vlans} VLANs; Ethernet has {MOST_VLANS}");
+            faults.push(Fault::new("spain.k", message).hint("fewer paths between two edges"));
+        }
+        if too_long > 0 {
+            let message =
+                format!("packets have no room for {too_long} paths of this fabric: {} bits", VectorNeed::ROOM);
+            faults
+                .push(Fault::new("spain.k", message).hint("fewer paths between two edges: the first ones are shorter"));
+        }
+        faults
+    }
+}
+
 /// Whether packets have room for Nix-vectors.
 fn check_vectors(graph: &Graph) -> Vec<Fault> {
     let need = VectorNeed::of(graph);
@@ -188,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn schemes_that_balance_say_what_they_need() {
+    fn schemes_say_what_they_need() {
         let error = |fabric: &str, routing: &str| {
             let text = format!(
                 "fabric = {{ {fabric} }}\ntransport = {{ name = \"newreno\" }}\nrouting = {{ {routing} }}\n\
@@ -232,6 +252,12 @@ mod tests {
                 leaves,
                 "mode = \"conga\", conga = { flowlets = { gap = \"0s\" } }",
                 "routing.conga.flowlets.gap: must be above 0",
+            ),
+            (tree, "mode = \"spain\", spain = { k = 0 }", "routing.spain.k: must be at least 1, not 0"),
+            (
+                "topology = \"jellyfish\", switches = 20, ports = 8, hosts_per_switch = 4, seed = 1",
+                "mode = \"spain\", spain = { k = 16 }",
+                "routing.spain.k: packets have no room for ",
             ),
             (tree, "mode = \"letflow\", letflow = { aging = \"byte\" }", "routing.letflow.aging: unknown value"),
         ] {

@@ -6,7 +6,7 @@ use crate::control::Given;
 use crate::fabric::graph::Graph;
 use crate::fabric::routing::{Routing, RoutingMode};
 use crate::host::decode_table::DecodeTable;
-use crate::host::protocol::Transport;
+use crate::host::protocol::{Protocol, Transport};
 use crate::network::Fallback;
 use crate::workload::{Barrier, Connections, Fault, SizesConfig};
 use anabranch_transport::Rate;
@@ -96,6 +96,10 @@ impl Scenario {
         Given {
             graph,
             weighted: weighted.all(|weighted| weighted),
+            placeable: transports.iter().any(|&name| {
+                self.routing.resolve(name) == RoutingMode::PerFlow
+                    && !matches!(self.transport.transport(name).protocol, Protocol::Multipath(_))
+            }),
             marks: transports.iter().any(|&name| own.resolve(name, rate, packet).ecn_threshold.is_some()),
         }
     }

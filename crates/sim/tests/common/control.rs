@@ -52,7 +52,7 @@ impl ControllerConfig for Custom {
         self.watch
     }
 
-    fn start(&self, _graph: &Graph) -> Box<dyn Controller> {
+    fn start(&self, _graph: &Graph, _seed: u64) -> Box<dyn Controller> {
         Box::new(self.clone())
     }
 }

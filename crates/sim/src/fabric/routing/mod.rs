@@ -26,6 +26,7 @@ mod presto;
 mod s_mod_k;
 mod shortest;
 mod single;
+mod spain;
 #[cfg(test)]
 mod tests;
 mod towards;
@@ -45,6 +46,8 @@ pub(crate) use nix_vector::VectorNeed;
 pub use nix_vector::{Choice, DynamicNixVector, NixVector, index_bits};
 pub use presto::{Presto, Turns};
 pub use shortest::{Routes, disjoint_paths, path_fraction, select};
+pub(crate) use spain::MOST_VLANS;
+pub use spain::Spain;
 pub use towards::Towards;
 pub use valiant::{Per, Valiant};
 pub use virtual_tables::VirtualTables;
@@ -370,6 +373,12 @@ schemes! {
         /// With `mode = "nix-vector"`.
         nix_vector
     },
+    /// The host draws one of several VLANs for each flow; VLANs have `spain.k` paths between any two edges of any fabric (SPAIN).
+    Spain(spain::Spain) {
+        /// With `mode = "spain"`.
+        #[serde(skip_serializing_if = "is_default")]
+        spain
+    },
     /// Each switch has one default upward port in each of several static tables; hosts and subflows take the tables in turn (Virtual
     /// Table-Based Multipath Routing, Song §2.3).
     VirtualTables(virtual_tables::VirtualTables) {
@@ -409,6 +418,17 @@ impl FlowPaths {
             }
             _ => None,
         }
+    }
+
+    /// Whether a controller may choose the path: there is one, by [per-flow routing](per_flow).
+    pub fn is_placeable(&self) -> bool {
+        self.others.is_empty() && matches!(self.first, FlowState::PerFlow(_))
+    }
+
+    /// All packets have these path bits from now on.
+    pub fn place(&mut self, bits: u32) {
+        debug_assert!(self.is_placeable(), "one path, by per-flow routing");
+        self.first = FlowState::PerFlow(bits);
     }
 }
 

@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::hint::select_unpredictable;
 
 mod disjoint;
+mod listed;
 #[cfg(test)]
 mod tests;
 

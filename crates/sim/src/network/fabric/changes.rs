@@ -73,6 +73,28 @@ impl Fabric {
         self.schemes.set_weight(&self.graph, &self.routes, weight)
     }
 
+    /// Whether these ports lead from one host to another.
+    ///
+    /// # Errors
+    /// If they do not: why.
+    pub(in crate::network) fn check_path(&self, source: u32, destination: u32, path: &[PortId]) -> Result<(), String> {
+        let ports = self.graph.ports();
+        if let Some(port) = path.iter().find(|&&port| port >= ports) {
+            return Err(format!("there is no port {port}, only {ports}"));
+        }
+        let mut at = source;
+        let joined = path.iter().all(|&port| {
+            let here = self.graph.port_owner(port) == at;
+            at = self.graph.port_peer(port);
+            here
+        });
+        if joined && at == destination {
+            Ok(())
+        } else {
+            Err(format!("no path from h{source} to h{destination}: {path:?}"))
+        }
+    }
+
     /// Keeps what is counted of these flows only, if flows are counted.
     pub(in crate::network) fn retain_flows(&mut self, keep: impl Fn(EndpointId, &FlowCounters) -> bool) {
         for port in &mut self.ports {

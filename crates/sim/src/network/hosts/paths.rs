@@ -2,7 +2,7 @@
 
 use super::Hosts;
 use crate::fabric::routing::{Ends, FlowPaths, RoutingMode};
-use crate::host::Remotes;
+use crate::host::{EndpointId, Remotes};
 use crate::network::fabric::Fabric;
 use crate::network::ledger::Ledger;
 
@@ -24,6 +24,23 @@ impl Hosts {
         let hops = remotes.all().iter().map(|r| routes.hop_count(host, r.host)).max().unwrap_or(0);
         let ends = Ends { source: host, destination: remotes.get(0).host, paths, hops };
         fabric.schemes().flows(mode, &ends, subflows, &mut self.random[host as usize])
+    }
+
+    /// Whether an endpoint has not closed.
+    pub(in crate::network) fn is_open(&self, endpoint: EndpointId) -> bool {
+        self.endpoints[endpoint as usize].is_some()
+    }
+
+    /// Whether [the path of a sender can be chosen](FlowPaths::is_placeable).
+    pub(in crate::network) fn is_placeable(&self, sender: EndpointId) -> bool {
+        self.endpoints[sender as usize].as_ref().is_some_and(|hosted| hosted.place().paths.is_placeable())
+    }
+
+    /// All packets that this sender hands over from now on have these path bits.
+    pub(in crate::network) fn place(&mut self, sender: EndpointId, bits: u32) {
+        if let Some(hosted) = &mut self.endpoints[sender as usize] {
+            hosted.place_mut().paths.place(bits);
+        }
     }
 
     /// Links have failed or recovered: renews the paths of all endpoints, in order of their numbers.

@@ -261,3 +261,46 @@ proptest! {
         }
     }
 }
+
+/// On every kind of fabric, failures included: the listed paths are those that fractions lead along, each once, and each can be asked for.
+#[test]
+fn every_listed_path_has_a_fraction() {
+    for text in [
+        "topology = 'fat-tree'\nk = 4",
+        "topology = 'fat-tree'\nk = 6",
+        "topology = 'leaf-spine'\nleaves = 3\nspines = 5\nhosts_per_leaf = 2",
+        "topology = 'jellyfish'\nswitches = 12\nports = 6\nhosts_per_switch = 2\nseed = 5",
+        "topology = 'bcube'\nn = 3\nk = 1",
+        "topology = 'star'\nhosts = 3",
+    ] {
+        let graph = fabric(text);
+        for cut in [u32::MAX, graph.links.len() as u32 - 1] {
+            let routes = Routes::build(&graph, |link| link != cut);
+            for (source, destination) in (0..graph.hosts).flat_map(|a| (0..graph.hosts).map(move |b| (a, b))) {
+                let paths = routes.all_paths(&graph, source, destination, 1000);
+                let count = if source == destination { 0 } else { routes.path_count(source, destination) };
+                assert_eq!(paths.len() as u32, count, "{text}");
+                assert!(paths.is_sorted() && paths.windows(2).all(|pair| pair[0] != pair[1]));
+                for path in &paths {
+                    let fraction = routes.fraction_of(&graph, source, destination, path).expect("a fraction");
+                    assert_eq!(&routes.path(&graph, source, destination, fraction), path);
+                }
+                assert_eq!(routes.all_paths(&graph, source, destination, 1)[..], paths[..paths.len().min(1)]);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_no_shortest_path_has_no_fraction() {
+    let graph = fabric("topology = 'fat-tree'\nk = 4");
+    let routes = Routes::build(&graph, |_| true);
+    let [to_second, back] = [(0, 2), (2, 0)].map(|(a, b)| routes.all_paths(&graph, a, b, 1000));
+    assert_eq!(to_second.len(), 2);
+    assert_eq!(routes.fraction_of(&graph, 0, 2, &back[0]), None);
+    assert_eq!(routes.fraction_of(&graph, 0, 2, &to_second[0][..2]), None, "too short");
+    let dead = to_second[0][1] / 2;
+    let routes = Routes::build(&graph, |link| link != dead);
+    assert_eq!(routes.fraction_of(&graph, 0, 2, &to_second[0]), None, "a link that has failed");
+    assert!(routes.fraction_of(&graph, 0, 2, &to_second[1]).is_some());
+}
