@@ -44,7 +44,7 @@ impl Scenario {
     /// Windows, decoders and timeouts that do not fit the fabric.
     #[allow(clippy::match_wildcard_for_single_variants)] // one today
     pub(super) fn misfits(&self, paths: &Paths) -> Vec<Remark> {
-        let mut remarks = Vec::new();
+        let mut remarks = self.misfits_of_presets(&paths.graph);
         for name in self.transports() {
             let transport = self.carrier(name, Some(paths));
             let Some(path) = self.longest_path(name, &transport, paths) else { continue };
