@@ -44,6 +44,7 @@ mod scdp;
 mod suggest;
 mod switch;
 mod telemetry;
+mod thresholds;
 mod transport;
 mod transport_info;
 mod tree;
