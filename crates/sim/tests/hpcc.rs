@@ -5,6 +5,7 @@ use crate::common::{
     DELAY, GBPS, assert_same, complete, drop_tail, in_parts_scheduled, ms, scheduled, setup, unicast, us,
 };
 use anabranch_sim::fabric::graph::Graph;
+use anabranch_sim::fabric::pfc::{idle_share, reaction};
 use anabranch_sim::fabric::routing::RoutingMode::{PerFlow, Single};
 use anabranch_sim::fabric::topology::{FatTree, Layers, TopologyConfig};
 use anabranch_sim::host::protocol::Protocol;
@@ -131,4 +132,18 @@ fn pauses_that_begin_too_soon_leave_the_link_idle() {
     let (soon, late) = (used(15 * 1068), used(125_000 + 6 * 1068 + 64));
     println!("{soon:.3} of the link, and {late:.3}");
     assert!(soon < 0.8 && late > 0.945, "{soon} {late}");
+}
+
+/// How much two senders lose whom nothing but pauses holds back, which a run remarks.
+#[test]
+fn the_idle_share_of_a_link_that_pauses_too_soon() {
+    let needed = reaction(LINE, us(5), 1068, 1);
+    for (packets, below) in [(15, 3), (30, 3), (45, 3), (60, 20), (90, 60), (120, 3)] {
+        let (xoff, xon) = (packets * 1068, (packets - below) * 1068);
+        let pauses = pauses_from(xoff, below * 1068);
+        let shared = share(fabric(3), Protocol::Roce(RoceConfig::default()), Some(pauses), us(0), ms(20));
+        let (idle, expected) = (1.0 - shared.total() / (100.0 * 1024.0 / 1068.0), idle_share(xoff, xon, needed));
+        println!("{packets} packets, {below} less: {idle:.3}, expected {expected:.3}");
+        assert!((idle - expected).abs() < 0.02, "{packets} {below}: {idle} {expected}");
+    }
 }

@@ -56,6 +56,25 @@ pub fn headroom(rate: Rate, delay: Duration, packet: u64, priorities: u8) -> u64
     rate.bytes_in(delay + delay) + 1 + 3 * packet + u64::from(FRAME) * u64::from(priorities)
 }
 
+/// What a link carries from when packets may come again until the first of them is there, in bytes: the frame that says so and the packet, and
+/// both of its delays. So much a switch must hold of a port's packets then, if it is to have some to send meanwhile.
+pub fn reaction(rate: Rate, delay: Duration, packet: u64, priorities: u8) -> u64 {
+    rate.bytes_in(delay + delay) + 1 + packet + u64::from(FRAME) * u64::from(priorities)
+}
+
+/// The share of its time that the link to a host idles while two others send to it at the rate of theirs, which is the same, and pauses go from
+/// `xoff` to `xon`: 0 to 1.
+///
+/// Of each sender come packets at the rate C, and leave at C / 2. They come until a [reaction](reaction) R after XOFF, so that XOFF + R / 2
+/// wait at most. When they have fallen to XON, packets may come again, but the first ones do so after R, and 2 XON last for less.
+pub fn idle_share(xoff: u64, xon: u64, reaction: u64) -> f64 {
+    let [xoff, xon, reaction] = [xoff, xon, reaction].map(|bytes| bytes as f64);
+    let idle = (reaction - 2.0 * xon).max(0.0);
+    // It fills for 2 XOFF / C and R / C, and empties in twice the time that C needs for what waits.
+    let busy = 2.0 * xoff + reaction + 2.0 * (xoff + reaction / 2.0);
+    idle / (idle + busy)
+}
+
 /// What a switch has for the packets of a port and priority now.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {

@@ -4,7 +4,7 @@ use super::path::Path;
 use std::fmt;
 use std::ops::Range;
 
-/// A text that scenario values come from: the file, or one override of the command line.
+/// A text that scenario values come from: the file, one override of the command line, or a preset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Source {
     pub(super) name: String,
@@ -14,7 +14,7 @@ pub(super) struct Source {
 /// A place in one of the sources of a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Span {
-    /// 0: the file; above: an override of the command line.
+    /// 0: the file; above: an override of the command line, or a preset.
     pub(super) source: usize,
     /// Bytes.
     pub(super) range: Range<usize>,
@@ -23,7 +23,7 @@ pub(super) struct Span {
 /// One thing wrong with a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScenarioError {
-    /// File name, or `command line`.
+    /// File name, `command line`, or `preset NAME`.
     pub file: String,
     /// Line, from 1; 0 where the error belongs to no line.
     pub line: usize,

@@ -1,11 +1,11 @@
-//! From a file to runs: overrides, sweep points, seeds.
+//! From a file to runs: overrides, sweep points, presets, seeds.
 
 use super::check::{Finding, Kind, check};
 use super::error::{ScenarioError, ScenarioErrors, Source, Span};
 use super::fabric::Fabrics;
 use super::path::Path;
 use super::tree::{Entry, Node, Value};
-use super::{Remark, Scenario};
+use super::{Remark, Scenario, presets};
 use crate::workload::WorkloadError;
 use serde_json::{Map, Value as Json};
 use std::path::{Path as FilePath, PathBuf};
@@ -35,7 +35,7 @@ pub struct Plan {
     pub warnings: Vec<ScenarioError>,
     pub(super) fabrics: Arc<Fabrics>,
     sources: Vec<Source>,
-    /// The file with its overrides, and what varies: the document of a point is made when an error needs it.
+    /// The file with its overrides, and what varies: the document of a point is made when it is needed.
     document: Arc<Node>,
     axes: Arc<[Axis]>,
 }
@@ -76,15 +76,23 @@ impl Plan {
         fault_error(&self.sources, &self.document_of(run), &path, &error.fault)
     }
 
+    /// The document of a point that could be made.
     fn document_of(&self, run: &RunPlan) -> Node {
+        self.point(u64::from(run.index)).unwrap_or_else(|_| (*self.document).clone())
+    }
+
+    /// The file with its overrides, the values of a point, and below them its presets.
+    fn point(&self, index: u64) -> Result<Node, Vec<ScenarioError>> {
         let mut document = (*self.document).clone();
-        for (axis, row) in self.axes.iter().zip(rows(&self.axes, u64::from(run.index))) {
+        for (axis, row) in self.axes.iter().zip(rows(&self.axes, index)) {
             for (path, value) in axis.paths.iter().zip(row) {
-                // It could be set when the point was made.
-                let _ = document.set(path, &axis.span, value.clone());
+                document
+                    .set(path, &axis.span, value.clone())
+                    .map_err(|e| vec![ScenarioError::at(&self.sources, &axis.span, &sweep_path(axis), e)])?;
             }
         }
-        document
+        presets::fill(&mut document, &self.sources, 1 + self.overrides.len())?;
+        Ok(document)
     }
 }
 
@@ -122,10 +130,11 @@ pub fn parse(file: &str, text: &str, overrides: &[String]) -> Result<Plan, Scena
 fn expand(file: &str, text: &str, overrides: &[String], remarked: bool) -> Result<Plan, ScenarioErrors> {
     let mut sources = vec![Source { name: file.to_owned(), text: text.to_owned() }];
     sources.extend(overrides.iter().map(|o| Source { name: "command line".to_owned(), text: o.clone() }));
-    let mut document = Node::parse_document(&sources).map_err(ScenarioErrors)?;
+    sources.extend(presets::sources());
+    let mut document = Node::parse(&sources, 0).map_err(ScenarioErrors)?;
     let mut errors = Vec::new();
     let mut overridden = Vec::new();
-    for source in 1..sources.len() {
+    for source in 1..=overrides.len() {
         match apply_override(&mut document, &sources, source) {
             Ok(path) => overridden.push(path),
             Err(error) => errors.push(*error),
@@ -337,16 +346,10 @@ fn rows(axes: &[Axis], index: u64) -> Vec<&Vec<Node>> {
 
 /// Checks and decodes one point and adds its runs.
 fn add_point(plan: &mut Plan, index: u64, schema: &Json, remarked: bool) -> Result<(), Vec<ScenarioError>> {
-    let mut document = (*plan.document).clone();
-    let mut point = Map::new();
-    for (axis, row) in plan.axes.iter().zip(rows(&plan.axes, index)) {
-        for ((key, path), value) in axis.keys.iter().zip(&axis.paths).zip(row) {
-            point.insert(key.clone(), value.to_json());
-            document
-                .set(path, &axis.span, value.clone())
-                .map_err(|e| vec![ScenarioError::at(&plan.sources, &axis.span, &sweep_path(axis), e)])?;
-        }
-    }
+    let document = plan.point(index)?;
+    let rows = rows(&plan.axes, index);
+    let varied = plan.axes.iter().zip(rows).flat_map(|(axis, row)| axis.keys.iter().zip(row));
+    let point: Map<String, Json> = varied.map(|(key, value)| (key.clone(), value.to_json())).collect();
     let mut scenario = decode(&plan.sources, &document, schema)?;
     if scenario.name.is_empty() {
         scenario.name =

@@ -58,6 +58,12 @@ impl Scenario {
         faults
     }
 
+    /// Pauses that leave links idle.
+    pub(super) fn short_pauses(&self, graph: &Graph) -> Option<Remark> {
+        let switch = &self.switch;
+        switch.pfc.as_ref()?.remark(switch.shared_buffer, switch.shared_alpha, graph, self.packet_bytes())
+    }
+
     /// What a run with RoCE should know, which is made for fabrics that lose nothing and keep the order of packets.
     pub(super) fn misfits_of_roce(&self, name: TransportName, transport: &Transport) -> Vec<Remark> {
         if !matches!(transport.protocol, Protocol::Roce(_)) {
@@ -158,6 +164,33 @@ placement = { pattern = "random" }
         assert_eq!(xoff("rate = \"10Gbps\", delay = \"1us\""), fixed(15 * 1500));
         // Two delays of 5 us at 12 500 B/us and a byte, three full packets and a frame of 64 B; and three packets more.
         assert_eq!(xoff("rate = \"100Gbps\", delay = \"5us\""), fixed(125_001 + 4500 + 64 + 4500));
+    }
+
+    #[test]
+    fn pauses_after_which_links_idle_are_told() {
+        let told = |overrides: &[&str]| {
+            let fabric = r#"fabric={ topology = "star", hosts = 3, rate = "100Gbps", delay = "5us" }"#;
+            let plan = plan(&[&[fabric], overrides].concat()).expect("a scenario");
+            let pauses = plan.runs[0].remarks.iter().find(|remark| remark.fault.key.starts_with("switch.pfc.xo"));
+            pauses.map(|remark| (remark.fault.clone(), remark.grave, !plan.warnings.is_empty()))
+        };
+        // Two delays of 5 us at 12 500 B/us and a byte, a packet and a frame: 126 565 B must be left when a pause ends.
+        for quiet in [&[][..], &["switch.pfc.xoff=131065B"], &["switch.pfc.xoff=1MB", "switch.pfc.xon=126565B"]] {
+            assert_eq!(told(quiet), None, "{quiet:?}");
+        }
+        let (fault, grave, warned) = told(&["switch.pfc.xoff=15 packets"]).expect("it is told");
+        let expected = "with 15 packets switches hold 18KB of a link's packets when a pause ends, less than 100Gbps over 5us carries until more \
+                        come (126565B): it idles after each pause, and two senders to a host lose about 21 % of its link";
+        assert_eq!((fault.key.as_str(), fault.message.as_str()), ("switch.pfc.xoff", expected));
+        assert_eq!((fault.hint.as_deref(), grave, warned), (Some("xoff = \"auto\" follows the links"), true, true));
+        // What lasts for two senders may not for one by a faster link: that is no grave matter.
+        let (fault, grave, _) = told(&["switch.pfc.xoff=1MB", "switch.pfc.xon=70KB"]).expect("it is told");
+        assert!(fault.key == "switch.pfc.xon" && !grave && fault.message.ends_with("it idles after each pause"));
+        assert_eq!(
+            told(&["switch.pfc.xoff=15 packets", "switch.shared_buffer=1MB"]).map(|told| told.0.key),
+            Some("switch.pfc.xoff".to_owned())
+        );
+        assert_eq!(told(&["switch.shared_buffer=1MB"]), None, "thresholds follow what is free");
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! errors of a file are reported at once, each with file, line, column, key and, where there is one, a suggestion.
 //!
 //! How it works: the text becomes a tree whose nodes remember where they were written (`tree`); overrides and sweep
-//! points are set in the tree; the tree is checked against the JSON Schema of [`Scenario`] (`check`), decoded by serde,
+//! points are set in the tree, and presets below them; the tree is checked against the JSON Schema of [`Scenario`] (`check`), decoded by serde,
 //! and the decoded values are checked for sense (`validate`). Nothing here runs anything.
 
 use crate::control::AnyController;
@@ -34,6 +34,7 @@ mod overload;
 mod path;
 mod pfc;
 mod phantom;
+mod presets;
 mod queue;
 mod red;
 mod reference;
@@ -44,6 +45,7 @@ mod scdp;
 mod suggest;
 mod switch;
 mod telemetry;
+mod thresholds;
 mod transport;
 mod transport_info;
 mod tree;
@@ -65,6 +67,7 @@ pub use linux_red::LinuxRedConfig;
 pub use measure::{Measure, Run, Stop};
 pub use pfc::PfcConfig;
 pub use phantom::PhantomConfig;
+pub use presets::{PresetNames, TransportPreset};
 pub use queue::{QueueKind, Switch, Victim};
 pub use red::RedConfig;
 pub use reference::{reference, schema};

@@ -1,8 +1,9 @@
 //! `[switch.pfc]`: priority flow control.
 
+use super::remarks::{Remark, percent};
 use crate::fabric::buffer::BufferSize;
 use crate::fabric::graph::{Graph, Link};
-use crate::fabric::pfc::{Pfc, Threshold, headroom};
+use crate::fabric::pfc::{Pfc, Threshold, headroom, idle_share, reaction};
 use crate::workload::Fault;
 use anabranch_transport::Bytes;
 use schemars::JsonSchema;
@@ -99,6 +100,36 @@ impl PfcConfig {
             _ => {}
         }
         faults
+    }
+
+    /// Pauses that begin, or end, while too little waits for a link of the fabric to go on until packets come again.
+    pub(super) fn remark(&self, memory: Option<Bytes>, alpha: f64, graph: &Graph, packet: u64) -> Option<Remark> {
+        let (key, given) = match (self.xoff, self.xon) {
+            (_, BufferSize::Packets(_) | BufferSize::Bytes(_)) => ("switch.pfc.xon", self.xon),
+            (BufferSize::Packets(_) | BufferSize::Bytes(_), _) => ("switch.pfc.xoff", self.xoff),
+            _ => return None,
+        };
+        let Pfc { priorities, threshold: Threshold::Fixed { xoff, xon }, .. } =
+            self.resolve(memory, alpha, graph, packet)
+        else {
+            return None;
+        };
+        let needed = |link: &Link| reaction(link.rate, link.delay, packet, priorities);
+        let link = graph.links.iter().max_by_key(|link| needed(link)).filter(|link| needed(link) > xon)?;
+        let lost = idle_share(xoff, xon, needed(link));
+        let (rate, delay) = (link.rate, link.delay);
+        let part = if lost < 0.01 {
+            String::new()
+        } else {
+            format!(", and two senders to a host lose about {} % of its link", percent(lost))
+        };
+        let text = format!(
+            "with {given} switches hold {} of a link's packets when a pause ends, less than {rate} over {delay} carries until more come ({}): it idles after each pause{part}",
+            Bytes(xon),
+            Bytes(needed(link))
+        );
+        let hint = format!("{} = \"auto\" follows the links", key.trim_start_matches("switch.pfc."));
+        Some(Remark::new(key, text, &hint, lost >= 0.1))
     }
 
     /// What is wrong with it on the links of a fabric.

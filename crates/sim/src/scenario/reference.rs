@@ -30,7 +30,7 @@ pub fn reference() -> String {
             page.section(&heading, key, definition, 2);
         }
     }
-    page.text + BUILT_IN + &built_in_table()
+    page.text + &super::presets::reference() + BUILT_IN + &built_in_table()
 }
 
 const BUILT_IN: &str = "\
@@ -170,6 +170,7 @@ impl<'s> Page<'s> {
                 "BufferSize" => "buffer size".to_owned(),
                 "Jitter" => "time or packets".to_owned(),
                 "WindowRule" => "given or bdp".to_owned(),
+                "PresetNames" => "name or list of names".to_owned(),
                 _ => self.type_of(definition),
             };
         }

@@ -2,6 +2,7 @@
 //! doesn't carry. Nothing of this is wrong; the run says it beside its results.
 
 use super::fabric::Fabrics;
+use super::thresholds::few_unscheduled;
 use super::windows::Paths;
 use super::{QueueKind, Scenario, TransportName};
 use crate::fabric::routing::{LongestPath, MOST_VLANS, RoutingMode};
@@ -53,12 +54,14 @@ impl Scenario {
     /// Windows, decoders and timeouts that do not fit the fabric.
     #[allow(clippy::match_wildcard_for_single_variants)] // one today
     pub(super) fn misfits(&self, paths: &Paths) -> Vec<Remark> {
-        let mut remarks = Vec::new();
+        let mut remarks = self.misfits_of_presets(&paths.graph);
+        remarks.extend(self.short_pauses(&paths.graph));
         for name in self.transports() {
             let transport = self.carrier(name, Some(paths));
             let Some(path) = self.longest_path(name, &transport, paths) else { continue };
             remarks.extend(self.misfits_of_roce(name, &transport));
             remarks.extend(self.misfits_of_order(name, &transport));
+            remarks.extend(self.thresholds(name, &transport, path));
             let window = Window { transport: &transport, path };
             match &transport.protocol {
                 Protocol::Ndp(config) => {
@@ -67,6 +70,7 @@ impl Scenario {
                 }
                 Protocol::Homa(config) => {
                     remarks.extend(window.payload("homa.rtt_bytes", "RTTbytes", config.rtt_bytes));
+                    remarks.extend(few_unscheduled(&transport, path, config));
                     remarks.extend(late(&transport, path, "homa.resend_timeout", config.resend_timeout));
                     remarks.extend(self.few_bands(&transport, config.priorities));
                 }
@@ -226,7 +230,7 @@ pub(super) fn percent(share: f64) -> String {
 }
 
 /// A time to three digits.
-fn rounded(time: Duration) -> Duration {
+pub(super) fn rounded(time: Duration) -> Duration {
     let unit = 10_u64.pow(time.ps().checked_ilog10().unwrap_or(0).saturating_sub(2));
     Duration((time.ps().saturating_add(unit / 2)) / unit * unit)
 }

@@ -2,6 +2,7 @@
 
 use super::RoutingMode;
 use super::decoding;
+use super::presets::PresetNames;
 use super::queue::QueueKind;
 use super::scdp::ScdpKeys;
 use super::window_rule::WindowRule;
@@ -141,6 +142,10 @@ macro_rules! parameters {
         pub struct TransportConfig {
             /// The transport.
             pub name: TransportName,
+            /// Parameters as in a paper or in its authors' program, by name, or a list of names where several transports take part: one of
+            /// the [presets](#presets). It gives the keys of `[transport]` and `[switch]` that the scenario itself does not give.
+            #[serde(default, skip_serializing)]
+            pub preset: PresetNames,
             /// Windows of all transports. `given`: those of each transport's own keys, which are the papers' and fill links of 1 Gbps.
             /// `bdp`: what fills the longest path of the fabric (its rate times its round trip), for the initial window of SCDP, NDP, Ultra Ethernet, EQDS and
             /// pFabric, for Homa's `rtt_bytes`, for pHost's `window`, and for the receive window of TCP, MPTCP and Front-Back; `2 bdp`: twice that, and so on, from 0.001 to 1000.
@@ -154,7 +159,7 @@ macro_rules! parameters {
         impl TransportConfig {
             /// This transport, all parameters as by default.
             pub fn by_default(name: TransportName) -> Self {
-                Self { name, window: WindowRule::Given, $($table: <$config>::default(),)+ }
+                Self { name, preset: PresetNames::default(), window: WindowRule::Given, $($table: <$config>::default(),)+ }
             }
 
             /// What is wrong with the parameters.

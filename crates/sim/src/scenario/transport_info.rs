@@ -1,5 +1,6 @@
 //! What there is to know of each transport before it is chosen: `anabranch transports`.
 
+use super::presets::{TransportPreset, presets_of};
 use super::{TransportConfig, TransportName};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -14,7 +15,7 @@ pub struct Named {
 }
 
 /// A transport.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TransportInfo {
     /// `transport.name`: what it is, with its paper.
     pub transport: Named,
@@ -30,6 +31,8 @@ pub struct TransportInfo {
     pub queue: Named,
     /// How its packets choose among paths: `routing.mode = "auto"`.
     pub routing: Named,
+    /// Parameters of papers and their authors' programs: `transport.preset`.
+    pub presets: Vec<TransportPreset>,
     /// What of it is implemented, and what differs: the page in `docs/fidelity/`.
     pub page: String,
 }
@@ -46,6 +49,7 @@ pub fn transports() -> Vec<TransportInfo> {
             telemetry: transport.reads_telemetry(),
             queue: named(&name.queue()),
             routing: named(&name.routing()),
+            presets: presets_of(name),
             page: format!("{}.md", name.page()),
         }
     };

@@ -34,14 +34,14 @@ pub(super) struct Entry {
 }
 
 impl Node {
-    /// Reads a document, `sources[0]`. All errors of syntax are collected.
-    pub(super) fn parse_document(sources: &[Source]) -> Result<Self, Vec<ScenarioError>> {
-        let text = &sources[0].text;
+    /// Reads a document, `sources[source]`. All errors of syntax are collected.
+    pub(super) fn parse(sources: &[Source], source: usize) -> Result<Self, Vec<ScenarioError>> {
+        let text = &sources[source].text;
         let (table, errors) = DeTable::parse_recoverable(text);
         let mut found: Vec<ScenarioError> = errors
             .iter()
             .map(|e| {
-                let span = Span { source: 0, range: e.span().unwrap_or(0..0) };
+                let span = Span { source, range: e.span().unwrap_or(0..0) };
                 let written = text.get(span.range.clone()).unwrap_or_default();
                 let quantity =
                     written.starts_with(|c: char| c.is_ascii_digit()) && written.ends_with(char::is_alphabetic);
@@ -52,7 +52,7 @@ impl Node {
         if found.is_empty() {
             let range = table.span();
             let mut overflow = Vec::new();
-            let node = convert_table(table.into_inner(), range, 0, 0, &mut overflow);
+            let node = convert_table(table.into_inner(), range, source, 0, &mut overflow);
             if overflow.is_empty() {
                 return Ok(node);
             }
