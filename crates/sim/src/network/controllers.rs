@@ -261,9 +261,10 @@ fn place(
 
 /// The sender of a session whose path can be chosen now: the first of its endpoints.
 fn placeable(hosts: &Hosts, ledger: &Ledger, session: u32) -> Option<EndpointId> {
-    let unicast = ledger.specs()[session as usize].mode == Mode::Unicast;
+    let spec = &ledger.specs()[session as usize];
+    let one_path = spec.mode == Mode::Unicast && !ledger.group_of(spec).transport.sprays();
     let sender = ledger.endpoints_of(session).next();
-    sender.filter(|&sender| unicast && hosts.is_placeable(sender))
+    sender.filter(|&sender| one_path && hosts.is_placeable(sender))
 }
 
 fn queue_row(port: PortId, setting: Setting) -> Row {

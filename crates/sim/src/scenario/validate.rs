@@ -97,8 +97,9 @@ impl Scenario {
             graph,
             weighted: weighted.all(|weighted| weighted),
             placeable: transports.iter().any(|&name| {
-                self.routing.resolve(name) == RoutingMode::PerFlow
-                    && !matches!(self.transport.transport(name).protocol, Protocol::Multipath(_))
+                let transport = self.transport.transport(name);
+                let one_path = !transport.sprays() && !matches!(transport.protocol, Protocol::Multipath(_));
+                one_path && self.routing.resolve(name) == RoutingMode::PerFlow
             }),
             marks: transports.iter().any(|&name| own.resolve(name, rate, packet).ecn_threshold.is_some()),
         }
