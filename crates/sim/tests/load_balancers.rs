@@ -3,7 +3,9 @@
 use crate::common::*;
 use anabranch_sim::fabric::graph::{Graph, Level};
 use anabranch_sim::fabric::pfc::{Pfc, Threshold};
-use anabranch_sim::fabric::routing::RoutingMode::{self, Conga, Detail, Drill, Letflow, PerFlow, PerPacket, Presto, Spain};
+use anabranch_sim::fabric::routing::RoutingMode::{
+    self, Conga, Detail, Drill, Letflow, PerFlow, PerPacket, Presto, Spain,
+};
 use anabranch_sim::fabric::routing::{RoutingConfig, Turns};
 use anabranch_sim::fabric::topology::{Layers, LeafSpine, TopologyConfig};
 use anabranch_sim::host::protocol::Protocol;

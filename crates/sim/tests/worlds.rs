@@ -10,7 +10,8 @@ use anabranch_sim::fabric::queue::pfabric::Pfabric;
 use anabranch_sim::fabric::queue::phantom::Phantom;
 use anabranch_sim::fabric::queue::pooled::{Pool, Pooled};
 use anabranch_sim::fabric::queue::{
-    Limit, Queue, drop_tail::DropTail, ecn::Ecn, express::Express, fair::Fair, trim::Trim, trim_ecn::Marking, trim_ecn::TrimEcn,
+    Limit, Queue, drop_tail::DropTail, ecn::Ecn, express::Express, fair::Fair, trim::Trim, trim_ecn::Marking,
+    trim_ecn::TrimEcn,
 };
 use anabranch_sim::fabric::routing::RoutingMode;
 use anabranch_sim::fabric::topology::{
@@ -396,8 +397,13 @@ fn protocols() -> impl Strategy<Value = Protocol> {
         },
     );
     let controls = select(vec![Control::Nscc, Control::Rccc, Control::Both, Control::Eqds]);
-    let sprayings =
-        select(vec![None, Some(Spraying::Oblivious), Some(Spraying::Bitmap), Some(Spraying::Reps), Some(Spraying::Mixed)]);
+    let sprayings = select(vec![
+        None,
+        Some(Spraying::Oblivious),
+        Some(Spraying::Bitmap),
+        Some(Spraying::Reps),
+        Some(Spraying::Mixed),
+    ]);
     let uec = (controls, sprayings, 0..7_u32, 1..40_u32, any::<bool>()).prop_map(
         |(control, spraying, entropies, initial_window, slow)| {
             Protocol::Uec(UecConfig {

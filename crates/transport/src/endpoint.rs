@@ -216,6 +216,8 @@ pub trait Endpoint {
     fn pull_priority(&self) -> u8 {
         0
     }
+    /// Whether hosts grant its pulls by priority whatever they do with others, and sooner when it becomes more urgent while it waits.
+    const RANKS_PULLS: bool = false;
     /// The next pull; called when the host's pull queue grants this endpoint a turn. `None` if it wants none any more.
     fn poll_pull(&mut self, _now: Time) -> Option<Transmit<Self::Header>> {
         None

@@ -57,6 +57,17 @@ impl<K: Copy + PartialEq> PullQueue<K> {
         self.next_at = self.next_at.max(now + self.interval * u64::from(packets));
     }
 
+    /// `session`, which waits and was as urgent as `from`, is as urgent as `to`: it joins at the end of that round.
+    pub fn raise(&mut self, session: K, from: u8, to: u8) {
+        let from = usize::from(from).min(URGENCIES - 1);
+        let Some(place) = self.turns[from].iter().position(|waits| *waits == session) else { return };
+        self.turns[from].remove(place);
+        if self.turns[from].is_empty() {
+            self.waiting &= !(1 << from);
+        }
+        self.push(session, to);
+    }
+
     /// Whether no session waits.
     pub fn is_empty(&self) -> bool {
         self.waiting == 0
@@ -119,6 +130,20 @@ mod tests {
         }
         let order: Vec<char> = std::iter::from_fn(|| q.poll(Time::ZERO)).collect();
         assert_eq!(order, ['a', 'b', 'd', 'c'], "beyond the last urgency all are alike");
+        assert!(q.is_empty());
+    }
+
+    #[test]
+    fn who_becomes_more_urgent_goes_sooner() {
+        let mut q = PullQueue::new(Duration::ZERO);
+        for (session, urgency) in [('a', 1), ('b', 2), ('c', 2)] {
+            q.push(session, urgency);
+        }
+        q.raise('c', 2, 0);
+        q.raise('z', 2, 0);
+        q.raise('b', 2, 1);
+        let order: Vec<char> = std::iter::from_fn(|| q.poll(Time::ZERO)).collect();
+        assert_eq!(order, ['c', 'a', 'b']);
         assert!(q.is_empty());
     }
 

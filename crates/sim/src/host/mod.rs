@@ -94,8 +94,8 @@ pub struct Place {
     pub class: u8,
     /// Chooses the path bits of each packet.
     pub paths: FlowPaths,
-    /// Whether it has its turn in an interface's pull queue.
-    pub pulling: bool,
+    /// How urgently it waits for its turn in an interface's pull queue, if it does.
+    pub pulling: Option<u8>,
     /// Puts packets with data in order before a receiver gets them, where hosts do.
     pub resequencer: Option<Box<Resequencer<(Header, Seen)>>>,
 }

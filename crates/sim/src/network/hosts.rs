@@ -267,7 +267,7 @@ impl Hosts {
                 continue;
             };
             let place = hosted.place_mut();
-            place.pulling = false;
+            place.pulling = None;
             let at = place.interface;
             self.attend(engine, fabric, ledger, id, hosted, Turn { interface });
             if self.ranking.has_changed() {

@@ -271,7 +271,7 @@ impl Opening<'_> {
             group,
             class,
             paths,
-            pulling: false,
+            pulling: None,
             resequencer: self.hosts.resequencer(receiver.is_some() && of.transport.in_order()),
         };
         self.hosts.add(Hosted::new(stack, place));

@@ -3,7 +3,9 @@
 use super::remarks::Remark;
 use super::{Scenario, TransportName};
 use crate::fabric::graph::Graph;
-use crate::fabric::routing::{Conga, Detail, Flowlets, MOST_VLANS, Presto, RoutingConfig, RoutingMode, Spain, VectorNeed};
+use crate::fabric::routing::{
+    Conga, Detail, Flowlets, MOST_VLANS, Presto, RoutingConfig, RoutingMode, Spain, VectorNeed,
+};
 use crate::host::protocol::{Protocol, Transport};
 use crate::workload::Fault;
 use anabranch_transport::tcp::Algorithm;

@@ -47,6 +47,9 @@ mod tests {
         assert_eq!(TrimEcnConfig::default().check().map(|fault| fault.key), None);
         assert_eq!(key(-0.1, 0.5).as_deref(), Some("low"));
         assert_eq!(key(f64::NAN, 0.5).as_deref(), Some("low"));
-        assert_eq!([key(0.5, 0.5), key(0.2, 1.1), key(0.2, f64::NAN)].map(|key| key.is_some_and(|k| k == "high")), [true; 3]);
+        assert_eq!(
+            [key(0.5, 0.5), key(0.2, 1.1), key(0.2, f64::NAN)].map(|key| key.is_some_and(|k| k == "high")),
+            [true; 3]
+        );
     }
 }

@@ -239,10 +239,7 @@ mod tests {
         assert_eq!(bad(|c| c.ack_bytes = Some(Bytes(0))), "ack_bytes");
         assert_eq!(bad(|c| c.round_trip = Some(Duration::ZERO)), "round_trip");
         assert_eq!(bad(|c| c.target_delay = Some(Duration::ZERO)), "target_delay");
-        assert_eq!(
-            bad(|c| (c.target_delay, c.control) = (Some(Duration(1)), Control::Rccc)),
-            "target_delay"
-        );
+        assert_eq!(bad(|c| (c.target_delay, c.control) = (Some(Duration(1)), Control::Rccc)), "target_delay");
         assert_eq!(bad(|c| c.rto = Duration::ZERO), "rto");
         assert_eq!(bad(|c| c.rto_initial = Duration::ZERO), "rto_initial");
         assert_eq!(bad(|c| c.linger = Duration::from_secs(101)), "linger");

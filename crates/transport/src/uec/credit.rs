@@ -22,13 +22,15 @@ pub(super) struct Credit {
     told: u64,
     /// Most that is asked for ahead.
     window: u64,
+    /// Most that it may hold.
+    most: u64,
 }
 
 impl Credit {
-    /// A sender that begins with a window of its own accord.
-    pub(super) fn new(window: u32) -> Self {
-        let window = u64::from(window);
-        Self { held: window, speculating: true, pulls: 0, trims: 0, told: 0, window }
+    /// A sender that begins with a window of its own accord, and may be given `ahead` more than it wants.
+    pub(super) fn new(window: u32, ahead: u32) -> Self {
+        let (window, ahead) = (u64::from(window), u64::from(ahead));
+        Self { held: window, speculating: true, pulls: 0, trims: 0, told: 0, window, most: window + ahead }
     }
 
     /// Whether a packet may leave.
@@ -66,7 +68,7 @@ impl Credit {
     /// It has given so much in all.
     pub(super) fn on_pull(&mut self, number: u64) {
         if number > self.pulls && number - self.pulls <= MOST_SKIPPED {
-            self.held = (self.held + number - self.pulls).min(self.window);
+            self.held = (self.held + number - self.pulls).min(self.most);
             self.pulls = number;
         }
     }
@@ -97,7 +99,7 @@ mod tests {
 
     #[test]
     fn the_target_is_all_that_will_ever_be_needed_whatever_happens() {
-        let mut credit = Credit::new(3);
+        let mut credit = Credit::new(3, 0);
         // Of 10 packets, three leave of its own accord; it asks three ahead.
         let targets: Vec<u64> = (7..10)
             .rev()
@@ -120,7 +122,7 @@ mod tests {
 
     #[test]
     fn an_answer_ends_what_it_does_of_its_own_accord_and_then_it_must_ask() {
-        let mut credit = Credit::new(50);
+        let mut credit = Credit::new(50, 0);
         credit.spend();
         assert_eq!(credit.tell(20), 0, "it holds enough");
         credit.on_answer();

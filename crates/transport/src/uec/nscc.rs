@@ -191,8 +191,7 @@ impl Nscc {
 
     /// `update_delay`: long waits without a mark count as a quarter of a round trip.
     fn average(&mut self, wait: Duration, marked: bool) {
-        let counted =
-            if !marked && wait > self.scale.target { self.base.ps() as f64 / 4.0 } else { wait.ps() as f64 };
+        let counted = if !marked && wait > self.scale.target { self.base.ps() as f64 / 4.0 } else { wait.ps() as f64 };
         self.wait += AVERAGE_GAIN * (counted - self.wait);
     }
 

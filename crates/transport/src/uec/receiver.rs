@@ -10,9 +10,10 @@ use crate::outbox::Outbox;
 use crate::units::{Duration, Time};
 use crate::{Arrival, Endpoint, Event, Stats, Transmit};
 
-/// Urgency of credit: for packets that were trimmed, and for others.
+/// Urgency of credit: for packets that were trimmed, for others, and for a sender that wants none now.
 const AGAIN: u8 = 0;
 const NEW: u8 = 1;
+const IDLE: u8 = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -44,6 +45,8 @@ pub struct Receiver {
     given: u64,
     /// Of the trimmed packets, those for which none was given yet.
     again: u64,
+    /// Most that is given beyond what is wanted.
+    ahead: u64,
     /// What was given is told once more: it may be lost.
     repeats: bool,
     control: Control,
@@ -73,6 +76,7 @@ impl Receiver {
             trims: 0,
             given: 0,
             again: 0,
+            ahead: if config.control == Control::Eqds { u64::from(config.first_window()) } else { 0 },
             repeats: false,
             control: config.control,
             replies: Outbox::default(),
@@ -95,6 +99,11 @@ impl Receiver {
     /// Credit that the sender still wants.
     fn wanted(&self) -> u64 {
         (self.target + self.trims).saturating_sub(self.given)
+    }
+
+    /// Whether it may give credit that nobody wants yet: what its sender wants is told a round trip late.
+    fn gives_ahead(&self) -> bool {
+        self.given < self.target + self.trims + self.ahead
     }
 
     /// The first packet to arrive opens the connection, whichever it is.
@@ -162,7 +171,8 @@ impl Endpoint for Receiver {
         self.stats.marked_received += u64::from(arrival.ce);
         match arrival.header {
             Header::Data { seq, object, target, .. } => {
-                let known = if self.state == State::Listening { Object::new(object, self.payload) } else { self.object };
+                let known =
+                    if self.state == State::Listening { Object::new(object, self.payload) } else { self.object };
                 if seq >= known.packets() || !self.arrived.plausible(seq) {
                     return;
                 }
@@ -214,18 +224,28 @@ impl Endpoint for Receiver {
         if self.state != State::Receiving || !self.control.has_credit() {
             return 0;
         }
-        self.wanted().min(u64::from(u32::MAX)).max(u64::from(self.repeats)) as u32
+        self.wanted().min(u64::from(u32::MAX)).max(u64::from(self.repeats || self.gives_ahead())) as u32
     }
 
+    const RANKS_PULLS: bool = true;
+
     fn pull_priority(&self) -> u8 {
-        if self.control == Control::Eqds && self.again > 0 { AGAIN } else { NEW }
+        if self.control != Control::Eqds {
+            NEW
+        } else if self.again > 0 {
+            AGAIN
+        } else if self.wanted() > 0 || self.repeats {
+            NEW
+        } else {
+            IDLE
+        }
     }
 
     fn poll_pull(&mut self, _now: Time) -> Option<Transmit<Header>> {
         if self.pending_pulls() == 0 {
             return None;
         }
-        if self.wanted() > 0 {
+        if self.wanted() > 0 || self.gives_ahead() {
             self.given += 1;
             self.again = self.again.saturating_sub(1);
         }

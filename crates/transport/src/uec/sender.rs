@@ -1,10 +1,10 @@
 //! The end that has the object: sends what credit and window allow, lost packets first.
 
-use super::UecConfig;
 use super::credit::Credit;
 use super::entropy::{Entropies, Path};
 use super::header::{ACKS_A_REQUEST, Header, map_base};
 use super::nscc::{Answer, Nscc};
+use super::{Control, UecConfig};
 use crate::ndp::Stamp;
 use crate::ndp::timer::{NEVER, RetransmissionTimer};
 use crate::ndp::window::Window;
@@ -52,7 +52,10 @@ impl Sender {
             object,
             available: u64::MAX,
             window: Window::new(object.packets()),
-            credit: config.control.has_credit().then(|| Credit::new(config.first_window())),
+            credit: config.control.has_credit().then(|| {
+                let ahead = if config.control == Control::Eqds { config.first_window() } else { 0 };
+                Credit::new(config.first_window(), ahead)
+            }),
             nscc: config.control.has_window().then(|| Nscc::new(config)),
             entropies: Entropies::new(config.spraying(), config.entropies, config.most_skips(), seed),
             received: 0,

@@ -170,8 +170,8 @@ impl<A: Act> Visit for Attending<'_, A> {
         if let Some(change) = endpoint.poll_claim() {
             hosts.ranking.update(id, place, change);
         }
-        let pulls = open && !place.pulling && endpoint.pending_pulls() > 0;
-        let urgency = || if hosts.pulls_by_priority { endpoint.pull_priority() } else { 0 };
+        let pulls = open && (E::RANKS_PULLS || place.pulling.is_none()) && endpoint.pending_pulls() > 0;
+        let urgency = || if E::RANKS_PULLS || hosts.pulls_by_priority { endpoint.pull_priority() } else { 0 };
         let pull = pulls.then(urgency);
         Wants { delivered, open: open.then(|| Open { pull, deadline: endpoint.poll_timeout() }) }
     }
@@ -197,8 +197,13 @@ impl Hosts {
         };
         if let Some(urgency) = pull {
             let place = hosted.place_mut();
-            place.pulling = true;
-            self.interfaces.pulls[place.interface as usize].push(id, urgency);
+            let queue = &mut self.interfaces.pulls[place.interface as usize];
+            match place.pulling {
+                None => queue.push(id, urgency),
+                Some(before) if urgency < before => queue.raise(id, before, urgency),
+                Some(_) => {}
+            }
+            place.pulling = Some(place.pulling.map_or(urgency, |before| before.min(urgency)));
         }
         if let Some(deadline) = deadline {
             engine.wake(engine.entities.timer(id), deadline);
@@ -262,7 +267,9 @@ impl Hosts {
         let random = &mut self.random[place.host as usize];
         let path = if flags & flag::MULTICAST != 0 && fabric.schemes().own_bits() {
             random.next_u32()
-        } else if H::HAS_ENTROPY && let Some(path) = place.paths.by_entropy(transmit.header.entropy()) {
+        } else if H::HAS_ENTROPY
+            && let Some(path) = place.paths.by_entropy(transmit.header.entropy())
+        {
             path
         } else {
             place

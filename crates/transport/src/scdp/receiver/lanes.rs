@@ -1,8 +1,8 @@
 //! All senders of a session: the pulls that they may be sent, and which of them answer.
 
 use super::session::Session;
-use crate::scdp::config::ScdpConfig;
 use crate::random::mix;
+use crate::scdp::config::ScdpConfig;
 use crate::{Duration, Peer, Time};
 use credits::Credits;
 use std::slice::Iter;
