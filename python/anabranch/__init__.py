@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from anabranch.running.plan import Plan, PlannedRun, plan
     from anabranch.running.run import run
     from anabranch.running.sweep import Sweep, sweep
-    from anabranch.running.transports import Transport, transports
+    from anabranch.running.transports import Preset, Transport, transports
     from anabranch.showing.notebook import Results, load
     from anabranch.version import __version__
 
@@ -32,6 +32,7 @@ __all__ = [
     "AnabranchError",
     "Plan",
     "PlannedRun",
+    "Preset",
     "ResultError",
     "Results",
     "ScenarioError",
@@ -51,6 +52,7 @@ _HOME = {
     "AnabranchError": "errors",
     "Plan": "running.plan",
     "PlannedRun": "running.plan",
+    "Preset": "running.transports",
     "ResultError": "errors",
     "Results": "showing.notebook",
     "ScenarioError": "errors",

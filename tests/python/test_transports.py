@@ -49,6 +49,24 @@ def test_one_is_told_whole(forks: Forks, tmp_path: Path) -> None:
     assert one["queue"] == "mlfq-trim"
 
 
+def test_presets_are_told_with_their_sources(forks: Forks, tmp_path: Path) -> None:
+    text = forks.run(tmp_path, "transports", "hpcc").stdout
+    assert "hpcc-100g, 100Gbps: HPCC as its authors simulate it at 100 Gbps\n" in text
+    assert "from alibaba-edu/High-Precision-Congestion-Control at 9f4be2a: simulation/run.py --cc hp" in text
+    (one,) = json.loads(forks.run(tmp_path, "transports", "hpcc", "--json").stdout)
+    assert [preset["name"] for preset in one["presets"]] == ["hpcc-25g", "hpcc-100g"]
+    assert one["presets"][1]["keys"]["switch"]["shared_buffer"] == "32MiB"
+    assert "presets" not in forks.run(tmp_path, "transports", "udp").stdout
+    assert "hpcc-100g" in forks.run(tmp_path, "transports").stdout
+
+
+def test_the_page_of_presets_names_them_all() -> None:
+    text = (ROOT / "docs" / "how-to" / "use-a-preset.md").read_text(encoding="utf-8")
+    names = {preset.name for one in anabranch.transports() for preset in one.presets}
+    assert names
+    assert names == set(re.findall(r"^\| `([a-z0-9-]+)` \|", text, re.MULTILINE))
+
+
 @pytest.mark.parametrize(("given", "hint"), [("dctpc", "did you mean dctcp?"), ("xyzzy", "there are scdp, ndp, ")])
 def test_a_name_that_does_not_exist(forks: Forks, tmp_path: Path, given: str, hint: str) -> None:
     done = forks.run(tmp_path, "transports", given)

@@ -5,7 +5,7 @@ use crate::common::{
     DELAY, GBPS, assert_same, complete, drop_tail, in_parts_scheduled, ms, scheduled, setup, unicast, us,
 };
 use anabranch_sim::fabric::graph::Graph;
-use anabranch_sim::fabric::pfc::{idle_share, reaction};
+use anabranch_sim::fabric::pfc::{Pfc, Threshold, headroom, idle_share, reaction};
 use anabranch_sim::fabric::routing::RoutingMode::{PerFlow, Single};
 use anabranch_sim::fabric::topology::{FatTree, Layers, TopologyConfig};
 use anabranch_sim::host::protocol::Protocol;
@@ -138,12 +138,21 @@ fn pauses_that_begin_too_soon_leave_the_link_idle() {
 #[test]
 fn the_idle_share_of_a_link_that_pauses_too_soon() {
     let needed = reaction(LINE, us(5), 1068, 1);
-    for (packets, below) in [(15, 3), (30, 3), (45, 3), (60, 20), (90, 60), (120, 3)] {
-        let (xoff, xon) = (packets * 1068, (packets - below) * 1068);
-        let pauses = pauses_from(xoff, below * 1068);
+    let check = |pauses: Pfc, xoff: u64, below: u64| {
         let shared = share(fabric(3), Protocol::Roce(RoceConfig::default()), Some(pauses), us(0), ms(20));
-        let (idle, expected) = (1.0 - shared.total() / (100.0 * 1024.0 / 1068.0), idle_share(xoff, xon, needed));
-        println!("{packets} packets, {below} less: {idle:.3}, expected {expected:.3}");
-        assert!((idle - expected).abs() < 0.02, "{packets} {below}: {idle} {expected}");
+        let (idle, expected) =
+            (1.0 - shared.total() / (100.0 * 1024.0 / 1068.0), idle_share(xoff, xoff - below, needed));
+        println!("{pauses:?}: {idle:.3}, expected {expected:.3}");
+        assert!((idle - expected).abs() < 0.02, "{pauses:?}: {idle} {expected}");
+    };
+    for (packets, below) in [(15, 3), (30, 3), (45, 3), (60, 20), (90, 60), (120, 3)] {
+        check(pauses_from(packets * 1068, below * 1068), packets * 1068, below * 1068);
+    }
+    // Memory that they share: each has a third of what headroom leaves.
+    for packets in [15, 30, 60, 120] {
+        let (xoff, below) = (packets * 1068, 3 * 1068);
+        let memory = 3 * headroom(LINE, us(5), 1068, 1) + 3 * xoff;
+        let threshold = Threshold::Dynamic { memory, alpha: 1.0, below };
+        check(Pfc { threshold, ..pauses_from(xoff, below) }, xoff, below);
     }
 }

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from anabranch.running.transports import Transport
 
+DETAILS = "--json has their keys"
+
 EPILOG = """\
 Exit codes: 0 done; 1 the simulator is not installed; 2 there is no such transport; 70 a fault of this program.
 """
@@ -31,7 +33,7 @@ def transports_command(
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead.")] = False,
 ) -> None:
-    """List the transports: what each is, what drives it, what switches do for it, and its page."""
+    """List the transports: what each is, what drives it, what switches do for it, its presets with their sources, and its page."""
     with errors():
         from anabranch.running.transports import transports  # noqa: PLC0415 - `--help` can do without
 
@@ -64,7 +66,9 @@ def _table(every: Sequence[Transport]) -> Table:
         table.add_column(heading, no_wrap=True)
     table.add_column("what it is")
     for one in every:
-        table.add_row(one.name, one.driven_by, one.queue, one.routing, one.summary)
+        presets = ", ".join(preset.name for preset in one.presets)
+        what = f"{one.summary} Presets: {presets}." if presets else one.summary
+        table.add_row(one.name, one.driven_by, one.queue, one.routing, what)
     return table
 
 
@@ -78,8 +82,18 @@ def lines(one: Transport) -> list[str]:
         *([("", "write the state of their ports into packets (INT)")] if one.telemetry else []),
         ("paths", f"mode = {one.routing}: {one.routing_summary}"),
         ("groups", f"one-to-many and many-to-one sessions {groups}"),
+        *_presets(one),
         ("page", one.page),
         ("keys", "docs/reference/scenario.md, [transport]"),
     ]
     width = max(len(label) for label, _ in rows)
     return [f"{one.name}: {one.summary}", *(f"  {label:<{width}}  {text}" for label, text in rows)]
+
+
+def _presets(one: Transport) -> list[tuple[str, str]]:
+    """Say which presets there are, each with its source on a line of its own."""
+    rows = []
+    for preset in one.presets:
+        rate = preset.rate or "any rate"
+        rows += [("", f"{preset.name}, {rate}: {preset.summary}"), ("", f"  from {preset.source}")]
+    return [("presets", f"preset = NAME in [transport] ({DETAILS}):"), *rows] if rows else []

@@ -10,6 +10,31 @@ from anabranch.base import core
 
 
 @dataclass(frozen=True, slots=True)
+class Preset:
+    """Parameters as in a paper or in its authors' program.
+
+    Attributes
+    ----------
+    name
+        As in scenarios: ``transport.preset``.
+    summary
+        What it is.
+    source
+        Where its numbers come from.
+    rate
+        The rate of hosts' links that they are made for, with its unit: ``100Gbps``; None if they depend on none.
+    keys
+        What it gives, as in a scenario, where the scenario itself does not.
+    """
+
+    name: str
+    summary: str
+    source: str
+    rate: str | None
+    keys: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Transport:
     """A transport of the simulator.
 
@@ -31,6 +56,8 @@ class Transport:
         What switches do for it if ``switch.queue`` is ``auto``.
     routing, routing_summary
         How its packets choose among paths if ``routing.mode`` is ``auto``.
+    presets
+        Parameters of papers and their authors' programs.
     page
         What of it is implemented, and what differs: a file of the repository.
     """
@@ -45,6 +72,7 @@ class Transport:
     queue_summary: str
     routing: str
     routing_summary: str
+    presets: tuple[Preset, ...]
     page: str
 
 
@@ -77,5 +105,10 @@ def _transport(one: dict[str, Any]) -> Transport:
         queue_summary=named["queue"]["summary"],
         routing=named["routing"]["name"],
         routing_summary=named["routing"]["summary"],
+        presets=tuple(_preset(preset) for preset in one["presets"]),
         page=f"docs/fidelity/{one['page']}",
     )
+
+
+def _preset(one: dict[str, Any]) -> Preset:
+    return Preset(one["name"], one["summary"], one["source"], one["rate"], one["keys"])

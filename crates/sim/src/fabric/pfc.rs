@@ -5,6 +5,7 @@
 //! take what they share; a packet that does not fit below it takes *headroom* and asks for a pause. Headroom is for what is still to
 //! come then: it must last until the pause has taken effect. So far as in the switch of the HPCC simulator (`switch-mmu.cc`).
 
+use super::graph::Graph;
 use anabranch_transport::{Duration, Rate};
 
 /// Priorities that can be paused one by one, at most: as many as 802.1Qbb has.
@@ -44,6 +45,21 @@ pub struct Pfc {
     pub threshold: Threshold,
     /// Bytes of each port and priority beyond that. `None`: what [`headroom`] says.
     pub headroom: Option<u64>,
+}
+
+impl Pfc {
+    /// Bytes of each node's memory that are set aside for its links and priorities: headroom, and what is below a fixed threshold.
+    pub fn taken(&self, graph: &Graph, packet: u64) -> Vec<u64> {
+        let mut taken = vec![0_u64; graph.nodes.len()];
+        for link in &graph.links {
+            let own = self.headroom.unwrap_or_else(|| headroom(link.rate, link.delay, packet, self.priorities));
+            let shared = if let Threshold::Fixed { xoff, .. } = self.threshold { xoff } else { 0 };
+            for node in [link.a, link.b] {
+                taken[node as usize] += own.saturating_add(shared).saturating_mul(u64::from(self.priorities));
+            }
+        }
+        taken
+    }
 }
 
 /// The headroom with which nothing is lost on a link, in bytes, where full packets have `packet` bytes.

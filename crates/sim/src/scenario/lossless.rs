@@ -171,7 +171,7 @@ placement = { pattern = "random" }
         let told = |overrides: &[&str]| {
             let fabric = r#"fabric={ topology = "star", hosts = 3, rate = "100Gbps", delay = "5us" }"#;
             let plan = plan(&[&[fabric], overrides].concat()).expect("a scenario");
-            let pauses = plan.runs[0].remarks.iter().find(|remark| remark.fault.key.starts_with("switch.pfc.xo"));
+            let pauses = plan.runs[0].remarks.iter().find(|remark| remark.fault.message.contains("when a pause ends"));
             pauses.map(|remark| (remark.fault.clone(), remark.grave, !plan.warnings.is_empty()))
         };
         // Two delays of 5 us at 12 500 B/us and a byte, a packet and a frame: 126 565 B must be left when a pause ends.
@@ -190,7 +190,11 @@ placement = { pattern = "random" }
             told(&["switch.pfc.xoff=15 packets", "switch.shared_buffer=1MB"]).map(|told| told.0.key),
             Some("switch.pfc.xoff".to_owned())
         );
-        assert_eq!(told(&["switch.shared_buffer=1MB"]), None, "thresholds follow what is free");
+        // Of 1 MB headroom takes 3 x 129 565 B, and each of two senders may have a third of the rest.
+        assert_eq!(told(&["switch.shared_buffer=1MB"]), None);
+        let (fault, grave, _) = told(&["switch.shared_buffer=500KB"]).expect("it is told");
+        assert!(fault.key == "switch.shared_buffer" && grave, "{fault:?}");
+        assert!(fault.message.starts_with("with 500KB switches hold 32601B of"), "{fault:?}");
     }
 
     #[test]

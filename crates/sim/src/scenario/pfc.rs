@@ -104,32 +104,39 @@ impl PfcConfig {
 
     /// Pauses that begin, or end, while too little waits for a link of the fabric to go on until packets come again.
     pub(super) fn remark(&self, memory: Option<Bytes>, alpha: f64, graph: &Graph, packet: u64) -> Option<Remark> {
-        let (key, given) = match (self.xoff, self.xon) {
-            (_, BufferSize::Packets(_) | BufferSize::Bytes(_)) => ("switch.pfc.xon", self.xon),
-            (BufferSize::Packets(_) | BufferSize::Bytes(_), _) => ("switch.pfc.xoff", self.xoff),
-            _ => return None,
+        let pfc = self.resolve(memory, alpha, graph, packet);
+        let (key, given, xoff, xon) = match pfc.threshold {
+            Threshold::Fixed { xoff, xon } => {
+                let is_given = |size| bytes(size, packet).is_some();
+                let keys = [("switch.pfc.xon", self.xon), ("switch.pfc.xoff", self.xoff)];
+                let (key, size) = keys.into_iter().find(|(_, size)| is_given(*size))?;
+                (key, size.to_string(), xoff, xon)
+            }
+            Threshold::Dynamic { memory, alpha, below } => {
+                // Of two senders each may have x = alpha (F - 2 x) of what headroom leaves.
+                let least = memory.saturating_sub(pfc.taken(graph, packet).into_iter().max().unwrap_or(0));
+                let xoff = (alpha * least as f64 / (1.0 + 2.0 * alpha)) as u64;
+                ("switch.shared_buffer", Bytes(memory).to_string(), xoff, xoff.saturating_sub(below))
+            }
         };
-        let Pfc { priorities, threshold: Threshold::Fixed { xoff, xon }, .. } =
-            self.resolve(memory, alpha, graph, packet)
-        else {
-            return None;
-        };
-        let needed = |link: &Link| reaction(link.rate, link.delay, packet, priorities);
+        let needed = |link: &Link| reaction(link.rate, link.delay, packet, pfc.priorities);
         let link = graph.links.iter().max_by_key(|link| needed(link)).filter(|link| needed(link) > xon)?;
         let lost = idle_share(xoff, xon, needed(link));
-        let (rate, delay) = (link.rate, link.delay);
-        let part = if lost < 0.01 {
-            String::new()
-        } else {
-            format!(", and two senders to a host lose about {} % of its link", percent(lost))
-        };
+        let part = format!(", and two senders to a host lose about {} % of its link", percent(lost));
         let text = format!(
-            "with {given} switches hold {} of a link's packets when a pause ends, less than {rate} over {delay} carries until more come ({}): it idles after each pause{part}",
+            "with {given} switches hold {} of a link's packets when a pause ends, less than {} over {} carries until more come ({}): it idles after each pause{}",
             Bytes(xon),
-            Bytes(needed(link))
+            link.rate,
+            link.delay,
+            Bytes(needed(link)),
+            if lost < 0.01 { "" } else { &part }
         );
-        let hint = format!("{} = \"auto\" follows the links", key.trim_start_matches("switch.pfc."));
-        Some(Remark::new(key, text, &hint, lost >= 0.1))
+        let hint = match key {
+            "switch.shared_buffer" => "a larger shared_buffer, or shared_alpha",
+            "switch.pfc.xon" => "xon = \"auto\" follows xoff, and xoff = \"auto\" the links",
+            _ => "xoff = \"auto\" follows the links",
+        };
+        Some(Remark::new(key, text, hint, lost >= 0.1))
     }
 
     /// What is wrong with it on the links of a fabric.
@@ -147,14 +154,7 @@ impl PfcConfig {
             faults.push(Fault::new("headroom", message).hint("headroom = \"auto\"").warn());
         }
         let Some(memory) = memory else { return faults };
-        let mut takes = vec![0_u64; graph.nodes.len()];
-        for link in &graph.links {
-            let own = pfc.headroom.unwrap_or_else(|| needed(link));
-            let shared = if let Threshold::Fixed { xoff, .. } = pfc.threshold { xoff } else { 0 };
-            for node in [link.a, link.b] {
-                takes[node as usize] += own.saturating_add(shared).saturating_mul(u64::from(pfc.priorities));
-            }
-        }
+        let takes = pfc.taken(graph, packet);
         let largest = (graph.hosts as usize..graph.nodes.len()).max_by_key(|&node| takes[node]);
         if let Some(node) = largest.filter(|&node| takes[node] >= memory.0) {
             let (name, takes) = (&graph.nodes[node].name, Bytes(takes[node]));

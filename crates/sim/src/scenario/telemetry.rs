@@ -19,9 +19,13 @@ impl Scenario {
             return Vec::new();
         };
         let shortest = usize::from(paths.routes.most_hops()).saturating_sub(1);
-        // By way of a switch that is drawn, to it and from it on shortest paths.
-        let detour = self.routing.resolve(name) == RoutingMode::Valiant;
-        let switches = if detour { (2 * shortest).saturating_sub(1) } else { shortest };
+        let switches = match self.routing.resolve(name) {
+            // By way of a switch that is drawn, to it and from it on shortest paths.
+            RoutingMode::Valiant => (2 * shortest).saturating_sub(1),
+            // Pairs of hosts that its file leaves out have shortest paths.
+            RoutingMode::Weighted => shortest.max(self.routing.weighted.most_switches()),
+            _ => shortest,
+        };
         let message = || {
             format!(
                 "{}: a packet has room for what {MAX_HOPS} switches write into it, and some come by {switches}",
@@ -55,6 +59,20 @@ placement = { pattern = "random" }
         tests::plan(TEXT, overrides)
     }
 
+    /// The scenario with four leaves and three spines, where the flows of the first host to the last have this path alone.
+    fn weighted(path: &str) -> Result<Plan, String> {
+        let folder = std::env::temp_dir().join(format!("anabranch-telemetry-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let rows = format!("source,destination,path,weight\nh0,h7,{path},1\n");
+        std::fs::write(folder.join("paths.csv"), rows).expect("a file");
+        let file = folder.join("hpcc.toml").display().to_string();
+        let text = TEXT.replace("leaves = 2, spines = 2", "leaves = 4, spines = 3");
+        let routing = ["routing.mode=weighted".to_owned(), "routing.weighted.file=paths.csv".to_owned()];
+        let plan = crate::scenario::parse(&file, &text, &routing).map_err(|error| error.to_string());
+        std::fs::remove_dir_all(&folder).expect("it is there");
+        plan
+    }
+
     #[test]
     fn what_cannot_work_is_refused_and_says_why() {
         assert!(plan(&[]).is_ok_and(|plan| plan.warnings.is_empty()));
@@ -73,6 +91,16 @@ placement = { pattern = "random" }
         ] {
             let found = plan(overrides).err().unwrap_or_else(|| panic!("{overrides:?} is refused"));
             assert!(found.contains(expected), "{overrides:?}: {found}");
+        }
+        for (path, possible) in
+            [("leaf0 spine0 leaf1 spine1 leaf3", true), ("leaf0 spine0 leaf1 spine1 leaf2 spine2 leaf3", false)]
+        {
+            let found = weighted(path).err();
+            let expected = "hpcc: a packet has room for what 5 switches write into it, and some come by 7";
+            assert!(
+                if possible { found.is_none() } else { found.as_ref().is_some_and(|found| found.contains(expected)) },
+                "{path}: {found:?}"
+            );
         }
         // Of no consequence for others.
         for overrides in [&seven[..], &small, &["transport.roce.ack_every=4"]] {

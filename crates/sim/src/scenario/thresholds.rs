@@ -18,7 +18,7 @@ impl Scenario {
         let own = SwitchConfig { queue, ..self.switch.clone() };
         let switch = own.resolve(name, path.rate, transport.packet_bytes());
         let threshold = switch.ecn_threshold.filter(|_| self.switch.ecn_threshold != BufferSize::Auto);
-        let marks = threshold.and_then(|threshold| early_marks(name, transport, path, switch.queue, threshold));
+        let marks = threshold.and_then(|threshold| early_marks(transport, path, switch.queue, threshold));
         let single = self.switch.shared_buffer.is_none() && switch.queue == QueueKind::DropTail;
         let buffer = if single { short_buffer(transport, path, switch.buffer) } else { None };
         marks.into_iter().chain(buffer).collect()
@@ -38,32 +38,24 @@ fn of(path: LongestPath) -> String {
     format!("{} at {}", rounded(path.round_trip), path.rate)
 }
 
-/// A threshold from which on DCTCP's kin cut windows so early that the queue runs empty: below C T / 7; below C T for ECN*, which halves them
-/// (Joy 2015, equations 4 and 3, the latter for one flow).
-fn early_marks(
-    name: TransportName,
-    transport: &Transport,
-    path: LongestPath,
-    queue: QueueKind,
-    threshold: BufferSize,
-) -> Option<Remark> {
+/// A threshold from which on DCTCP's kin cut windows so early that the queue runs empty: below C T / 7 (Joy 2015, equation 4), for any number of
+/// flows. What ECN* needs depends on how many there are (equation 3).
+fn early_marks(transport: &Transport, path: LongestPath, queue: QueueKind, threshold: BufferSize) -> Option<Remark> {
     let Protocol::Tcp(tcp) = &transport.protocol else { return None };
-    let (part, what) = match tcp.congestion {
-        Algorithm::Dctcp | Algorithm::D2tcp | Algorithm::FaDctcp | Algorithm::L2dct => (7, "a seventh of what"),
-        Algorithm::NewReno if name == TransportName::EcnStar => (1, "what"),
-        _ => return None,
-    };
-    let packet = transport.packet_bytes();
-    let needed = path.bdp().0 / part;
+    let kin = [Algorithm::Dctcp, Algorithm::D2tcp, Algorithm::FaDctcp, Algorithm::L2dct];
     let instantaneous = matches!(queue, QueueKind::Ecn | QueueKind::Mlfq | QueueKind::MlfqTrim);
-    let given = bytes(threshold, packet).filter(|given| instantaneous && *given < needed)?;
-    let (transport, needs) = (&transport.name, needed.div_ceil(packet));
+    if !kin.contains(&tcp.congestion) || !instantaneous {
+        return None;
+    }
+    let (packet, needed) = (transport.packet_bytes(), path.bdp().0 / 7);
+    bytes(threshold, packet).filter(|given| *given < needed)?;
     let text = format!(
-        "{transport}: marks from {threshold} on ({}) come before a queue has {what} the longest path carries in a round trip ({}): when one flow cuts its window, its link idles",
-        Bytes(given),
+        "{}: marks from {threshold} on come before a queue has a seventh of what the longest path carries in a round trip ({}): after a cut of the window the link idles",
+        transport.name,
         of(path)
     );
-    Some(Remark::new("switch.ecn_threshold", text, &format!("ecn_threshold = \"{needs} packets\""), false))
+    let hint = format!("ecn_threshold = \"{} packets\"", needed.div_ceil(packet));
+    Some(Remark::new("switch.ecn_threshold", text, &hint, false))
 }
 
 /// A buffer that runs empty when one flow shrinks its window for a loss: to a half, and CUBIC's to 0.7 (RFC 5681 §3.1, RFC 9438 §4.6).
@@ -145,12 +137,15 @@ placement = { pattern = "pairs", pairs = [[0, 3]] }
         // A seventh of 71 packets is 10.1.
         assert_eq!(marks(&["switch.ecn_threshold=11 packets"]), None);
         let text = marks(&["switch.ecn_threshold=10 packets"]).expect("it is told");
-        assert!(text.contains("dctcp: marks from 10 packets on (15KB) come before a queue has a seventh of what the longest path carries"), "{text}");
+        assert!(
+            text.contains(
+                "dctcp: marks from 10 packets on come before a queue has a seventh of what the longest path carries"
+            ),
+            "{text}"
+        );
         assert!(text.ends_with("(ecn_threshold = \"11 packets\")"), "{text}");
-        // ECN* halves its windows, and NewReno answers no marks.
-        let star = ["transport.name=ecn-star", "switch.ecn_threshold=70 packets"];
-        assert!(marks(&star).is_some_and(|text| text.contains("has what the longest path carries")));
-        assert_eq!(marks(&["transport.name=ecn-star", "switch.ecn_threshold=71 packets"]), None);
+        // ECN* needs more for one flow, and less for many; NewReno answers no marks.
+        assert_eq!(marks(&["transport.name=ecn-star", "switch.ecn_threshold=1 packets"]), None);
         assert_eq!(marks(&["transport.name=newreno", "switch.queue=ecn", "switch.ecn_threshold=1 packets"]), None);
         // Of an average that RED computes the rule says nothing.
         assert_eq!(marks(&["switch.queue=linux-red", "switch.ecn_threshold=10 packets"]), None);

@@ -52,6 +52,14 @@ impl PartialEq for WeightedPaths {
     }
 }
 
+impl WeightedPaths {
+    /// The most switches that a path has.
+    pub fn most_switches(&self) -> usize {
+        let used = self.paths.iter().filter(|path| path.weight > 0.0);
+        used.map(|path| path.nodes.len().saturating_sub(2)).max().unwrap_or(0)
+    }
+}
+
 /// What hosts look paths up in.
 #[derive(Debug)]
 struct Map {

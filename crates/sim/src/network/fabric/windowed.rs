@@ -48,6 +48,22 @@ pub(in crate::network) struct Bench {
     told: Vec<(PortId, Enqueued)>,
 }
 
+impl Bench {
+    /// What arrives at a switch in this window before `until`, which may be within it: what comes later stays where it is.
+    #[inline]
+    pub(super) fn take_arrivals(&mut self, engine: &mut Engine, node: NodeId, until: Moment) {
+        self.arrivals.clear();
+        let Engine { packets, pending, .. } = &mut *engine;
+        pending.boxes.take(node, &mut self.arrivals, |packet| packets.prefetch_hot(packet));
+        if until.time < pending.boxes.end() {
+            self.arrivals.retain(|&arrival| {
+                let now = engine.moment(arrival.time, arrival.link) < until;
+                now || !engine.pending.boxes.put(node, arrival)
+            });
+        }
+    }
+}
+
 #[inline]
 fn key_of(port: PortId, time: u64, place: usize) -> u64 {
     u64::from(port) << PORT_SHIFT | time << PLACE_BITS | place as u64
@@ -232,19 +248,10 @@ impl Fabric {
         bench: &mut Bench,
         until: Moment,
     ) {
-        let part = until.time < engine.pending.boxes.end();
         let mut nodes = std::mem::take(&mut bench.nodes);
         engine.pending.boxes.take_nodes(&mut nodes);
         for &node in &nodes {
-            bench.arrivals.clear();
-            let Engine { packets, pending, .. } = &mut *engine;
-            pending.boxes.take(node, &mut bench.arrivals, |packet| packets.prefetch_hot(packet));
-            if part {
-                bench.arrivals.retain(|&arrival| {
-                    let now = engine.moment(arrival.time, arrival.link) < until;
-                    now || !engine.pending.boxes.put(node, arrival)
-                });
-            }
+            bench.take_arrivals(engine, node, until);
             if IN_ORDER {
                 self.run_switch_in_order(engine, ledger, senders, node, bench);
             } else {

@@ -115,7 +115,6 @@ impl Fabric {
         bench: &mut Bench,
         until: Moment,
     ) {
-        let part = until.time < engine.pending.boxes.end();
         let mut nodes = self.lossless.as_mut().map_or_else(Vec::new, |switches| std::mem::take(&mut switches.nodes));
         engine.pending.boxes.take_nodes(&mut nodes);
         engine.pending.boxes.take_ports(&mut bench.ports);
@@ -131,14 +130,7 @@ impl Fabric {
         nodes.sort_unstable();
         nodes.dedup();
         for &node in &nodes {
-            bench.arrivals.clear();
-            engine.pending.boxes.take(node, &mut bench.arrivals, |_| ());
-            if part {
-                bench.arrivals.retain(|&arrival| {
-                    let now = engine.moment(arrival.time, arrival.link) < until;
-                    now || !engine.pending.boxes.put(node, arrival)
-                });
-            }
+            bench.take_arrivals(engine, node, until);
             bench.arrivals.sort_by_cached_key(|arrival| engine.moment(arrival.time, arrival.link));
             let mut trace = Trace::default();
             for n in 0..bench.arrivals.len() {
