@@ -1,6 +1,7 @@
 //! What there is to know of each transport before it is chosen: `anabranch transports`.
 
 use super::{TransportConfig, TransportName};
+use crate::workload::Mode;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -41,7 +42,7 @@ pub fn transports() -> Vec<TransportInfo> {
         TransportInfo {
             transport: named(&name),
             driven_by: transport.driven_by(),
-            groups: transport.has_group_sessions(),
+            groups: transport.has_group_sessions(Mode::OneToMany),
             lossless: transport.goes_back(),
             telemetry: transport.reads_telemetry(),
             queue: named(&name.queue()),
