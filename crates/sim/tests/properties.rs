@@ -226,10 +226,13 @@ fn most_worlds_are_divided() {
     let mut runner = TestRunner::deterministic();
     let (mut divided, mut undone, mut serial, mut parallel) = (0, 0, 0, 0);
     let mut in_windows = BTreeMap::new();
-    for _ in 0..60 {
+    for n in 0..300 {
         let world = worlds().new_tree(&mut runner).expect("worlds can be made").current();
         let possible = Network::new(for_windows(&world)).windows_possible();
         *in_windows.entry(possible.err().unwrap_or("possible")).or_insert(0) += 1;
+        if n >= 60 {
+            continue;
+        }
         match in_parts(world.setup(), 2) {
             None => undone += 1,
             Some((_, division)) if division.phases == 0 => serial += 1,
@@ -243,7 +246,7 @@ fn most_worlds_are_divided() {
         divided > 30 && parallel * 10 > divided * 9,
         "{divided} divided, {parallel} of them well; {serial} not, {undone} undone"
     );
-    assert!(in_windows["possible"] > 30, "{in_windows:?}");
+    assert!(in_windows["possible"] > 150, "{in_windows:?}");
 }
 
 /// The first receiver in the source's rack, where there is one path only, must not keep the group on one tree.

@@ -27,7 +27,7 @@ use anabranch_transport::homa::HomaConfig;
 use anabranch_transport::multipath::{
     FrontBackConfig, MptcpConfig, MptcpScheduler, Scheduler, SubflowControl, Subflows,
 };
-use anabranch_transport::ndp::NdpConfig;
+use anabranch_transport::ndp::{Multicast, NdpConfig};
 use anabranch_transport::phost::PhostConfig;
 use anabranch_transport::roce::{Congestion, DcqcnConfig, HpccConfig, RoceConfig, TimelyConfig, Variant};
 use anabranch_transport::scdp::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig, Straggler, StragglerPolicy};
@@ -349,14 +349,18 @@ fn protocols() -> impl Strategy<Value = Protocol> {
         },
     );
     let thresholds = prop_oneof![Just(vec![]), Just(vec![Bytes(10_000), Bytes(100_000)])];
-    let ndp = (1..40_u32, any::<bool>(), thresholds).prop_map(|(initial_window, return_to_sender, thresholds)| {
-        Protocol::Ndp(NdpConfig {
-            initial_window,
-            return_to_sender,
-            priority_thresholds: thresholds,
-            ..NdpConfig::default()
-        })
-    });
+    let multicast = select(vec![None, Some(Multicast::RepeatToAll), Some(Multicast::RepeatToOne)]);
+    let ndp = (1..40_u32, any::<bool>(), thresholds, multicast).prop_map(
+        |(initial_window, return_to_sender, thresholds, multicast)| {
+            Protocol::Ndp(NdpConfig {
+                initial_window,
+                return_to_sender,
+                priority_thresholds: thresholds,
+                multicast,
+                ..NdpConfig::default()
+            })
+        },
+    );
     let repair = select(vec![Repair::Partitioned, Repair::Random]);
     // Under the third policy not everybody completes.
     let policy = select(vec![StragglerPolicy::Wait, StragglerPolicy::Detach]);

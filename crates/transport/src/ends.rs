@@ -2,69 +2,70 @@
 
 /// In an `impl Endpoint for Connection`: hands on the calls of one kind. Those of other kinds keep what [`Endpoint`](crate::Endpoint) says of them.
 macro_rules! hand_on {
-    (basic) => {
+    (basic $(, $other:ident)*) => {
         fn handle_packet(&mut self, now: $crate::Time, arrival: &$crate::Arrival<Self::Header>) {
-            $crate::ends::hand_on!(self, end => end.handle_packet(now, arrival));
+            $crate::ends::hand_on!(self [$($other)*] end => end.handle_packet(now, arrival));
         }
         fn handle_timeout(&mut self, now: $crate::Time) {
-            $crate::ends::hand_on!(self, end => end.handle_timeout(now));
+            $crate::ends::hand_on!(self [$($other)*] end => end.handle_timeout(now));
         }
         fn set_departure(&mut self, at: $crate::Time) {
-            $crate::ends::hand_on!(self, end => end.set_departure(at));
+            $crate::ends::hand_on!(self [$($other)*] end => end.set_departure(at));
         }
         fn uses_departure(&self) -> bool {
-            $crate::ends::hand_on!(self, end => end.uses_departure())
+            $crate::ends::hand_on!(self [$($other)*] end => end.uses_departure())
         }
         fn poll_transmit(&mut self, now: $crate::Time) -> Option<$crate::Transmit<Self::Header>> {
-            $crate::ends::hand_on!(self, end => end.poll_transmit(now))
+            $crate::ends::hand_on!(self [$($other)*] end => end.poll_transmit(now))
         }
         fn poll_timeout(&self) -> Option<$crate::Time> {
-            $crate::ends::hand_on!(self, end => end.poll_timeout())
+            $crate::ends::hand_on!(self [$($other)*] end => end.poll_timeout())
         }
         fn poll_event(&mut self) -> Option<$crate::Event> {
-            $crate::ends::hand_on!(self, end => end.poll_event())
+            $crate::ends::hand_on!(self [$($other)*] end => end.poll_event())
         }
         fn stats(&self) -> $crate::Stats {
-            $crate::ends::hand_on!(self, end => end.stats())
+            $crate::ends::hand_on!(self [$($other)*] end => end.stats())
         }
         fn waiting_for(&self) -> String {
-            $crate::ends::hand_on!(self, end => end.waiting_for())
+            $crate::ends::hand_on!(self [$($other)*] end => end.waiting_for())
         }
     };
-    (available) => {
+    (available $(, $other:ident)*) => {
         fn set_available(&mut self, now: $crate::Time, bytes: u64) {
-            $crate::ends::hand_on!(self, end => end.set_available(now, bytes));
+            $crate::ends::hand_on!(self [$($other)*] end => end.set_available(now, bytes));
         }
     };
-    (pulls) => {
+    (pulls $(, $other:ident)*) => {
         fn pending_pulls(&self) -> u32 {
-            $crate::ends::hand_on!(self, end => end.pending_pulls())
+            $crate::ends::hand_on!(self [$($other)*] end => end.pending_pulls())
         }
         fn pull_priority(&self) -> u8 {
-            $crate::ends::hand_on!(self, end => end.pull_priority())
+            $crate::ends::hand_on!(self [$($other)*] end => end.pull_priority())
         }
         fn poll_pull(&mut self, now: $crate::Time) -> Option<$crate::Transmit<Self::Header>> {
-            $crate::ends::hand_on!(self, end => end.poll_pull(now))
+            $crate::ends::hand_on!(self [$($other)*] end => end.poll_pull(now))
         }
         fn poll_hold(&mut self) -> u32 {
-            $crate::ends::hand_on!(self, end => end.poll_hold())
+            $crate::ends::hand_on!(self [$($other)*] end => end.poll_hold())
         }
     };
-    (claims) => {
+    (claims $(, $other:ident)*) => {
         fn poll_claim(&mut self) -> Option<$crate::standings::ClaimChange> {
-            $crate::ends::hand_on!(self, end => end.poll_claim())
+            $crate::ends::hand_on!(self [$($other)*] end => end.poll_claim())
         }
         fn claim(&self) -> Option<u64> {
-            $crate::ends::hand_on!(self, end => end.claim())
+            $crate::ends::hand_on!(self [$($other)*] end => end.claim())
         }
         fn set_standing(&mut self, now: $crate::Time, standing: Option<$crate::standings::Standing>) {
-            $crate::ends::hand_on!(self, end => end.set_standing(now, standing));
+            $crate::ends::hand_on!(self [$($other)*] end => end.set_standing(now, standing));
         }
     };
-    ($connection:ident, $end:ident => $call:expr) => {
+    ($connection:ident [$($other:ident)*] $end:ident => $call:expr) => {
         match $connection {
             Self::Sender($end) => $call,
             Self::Receiver($end) => $call,
+            $(Self::$other($end) => $call,)*
         }
     };
 }

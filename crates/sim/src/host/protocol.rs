@@ -6,6 +6,7 @@
 use super::scdp::ScdpSettings;
 use super::stack::Stack;
 use crate::fabric::ideal::Packets;
+use crate::workload::Mode;
 use anabranch_transport::{Bytes, Time, homa, multipath, ndp, phost, roce, tcp, udp, uec};
 
 /// What the ends of a unicast session are made for.
@@ -27,6 +28,8 @@ struct Capabilities<C> {
     one_to_many: Option<MakeEnds<C, (Stack, Vec<Stack>)>>,
     /// Senders, each of which has the whole object, and their receiver.
     many_to_one: Option<MakeEnds<C, (Vec<Stack>, Stack)>>,
+    /// Whether it is to use its sessions with several receivers.
+    multicasts: fn(&C) -> bool,
     /// Whether its senders wait for an application that provides an object little by little.
     waits: bool,
     /// Whether lost packets are sent again, so that every object arrives.
@@ -49,6 +52,7 @@ impl<C> Capabilities<C> {
     const UNICAST: Self = Self {
         one_to_many: None,
         many_to_one: None,
+        multicasts: |_| true,
         waits: true,
         retransmits: true,
         divides: false,
@@ -92,7 +96,9 @@ macro_rules! protocols {
             pub fn one_to_many(&self, size: Option<Bytes>, receivers: u16, seed: u64) -> Option<(Stack, Vec<Stack>)> {
                 match &self.protocol {
                     $(Protocol::$name(c) => {
-                        capabilities::$name().one_to_many.map(|ends| ends(c, size.map(|s| s.0), receivers, seed))
+                        let own = capabilities::$name();
+                        let ends = own.one_to_many.filter(|_| (own.multicasts)(c));
+                        ends.map(|ends| ends(c, size.map(|s| s.0), receivers, seed))
                     })+
                 }
             }
@@ -106,9 +112,18 @@ macro_rules! protocols {
                 }
             }
 
-            /// Whether it has one-to-many and many-to-one sessions of its own.
-            pub fn has_group_sessions(&self) -> bool {
-                match &self.protocol { $(Protocol::$name(_) => capabilities::$name().one_to_many.is_some(),)+ }
+            /// Whether it has sessions of its own with several receivers or several senders.
+            pub fn has_group_sessions(&self, mode: Mode) -> bool {
+                match &self.protocol {
+                    $(Protocol::$name(c) => {
+                        let own = capabilities::$name();
+                        match mode {
+                            Mode::Unicast => false,
+                            Mode::OneToMany => own.one_to_many.is_some() && (own.multicasts)(c),
+                            Mode::ManyToOne => own.many_to_one.is_some(),
+                        }
+                    })+
+                }
             }
 
             /// Whether its senders wait for an application that provides an object little by little.
@@ -187,7 +202,8 @@ protocols! {
     /// NDP, or NDP+ with priority thresholds.
     Ndp(ndp::NdpConfig): |c, s| {
         (ndp::Connection::Sender(ndp::Sender::new(c, s.flow.bytes)), ndp::Connection::Receiver(ndp::Receiver::new(c)))
-    }, returned_headers: |c| c.return_to_sender, driven_by: |_| "the receiver's pulls";
+    }, one_to_many: Some(ndp_multicast), multicasts: |c| c.multicast.is_some(),
+        returned_headers: |c| c.return_to_sender, driven_by: |_| "the receiver's pulls";
     /// SCDP, or Polyraptor.
     Scdp(ScdpSettings): |c, s| c.unicast(s.flow.bytes, s.seed),
         one_to_many: Some(ScdpSettings::one_to_many), many_to_one: Some(ScdpSettings::many_to_one), waits: false,
@@ -219,6 +235,13 @@ protocols! {
         let sender = uec::Sender::new(c, s.flow.bytes, s.seed);
         (uec::Connection::Sender(sender), uec::Connection::Receiver(uec::Receiver::new(c)))
     }, driven_by: uec::UecConfig::driven_by;
+}
+
+/// NDP's ends of a session with several receivers.
+fn ndp_multicast(config: &ndp::NdpConfig, bytes: Option<u64>, receivers: u16, _seed: u64) -> (Stack, Vec<Stack>) {
+    let sender = ndp::Connection::GroupSender(ndp::GroupSender::new(config, bytes, receivers));
+    let receiver = || Stack::Ndp(ndp::Connection::Receiver(ndp::Receiver::new(config)));
+    (Stack::Ndp(sender), (0..receivers).map(|_| receiver()).collect())
 }
 
 /// A transport: what a scenario's name for it stands for.

@@ -129,7 +129,7 @@ protocols! {
     /// TCP with any of its congestion controls.
     Tcp(tcp::Connection, tcp::Segment);
     /// NDP.
-    Ndp(ndp::Connection, ndp::Header) by ndp::Connection::Sender, ndp::Connection::Receiver;
+    Ndp(ndp::Connection, ndp::Header) by ndp::Connection::Sender, ndp::Connection::GroupSender, ndp::Connection::Receiver;
     /// SCDP.
     Scdp(scdp::Connection, scdp::Header) by scdp::Connection::Sender, scdp::Connection::Receiver;
     /// Homa.

@@ -64,7 +64,7 @@ fn is_group(group: &SessionGroup, spec: &Session) -> bool {
         Mode::OneToMany => spec.sinks.len() > 1,
         Mode::ManyToOne => spec.sources.len() > 1,
     };
-    several && group.transport.has_group_sessions()
+    several && group.transport.has_group_sessions(spec.mode)
 }
 
 /// Whether several senders send parts of the object.
@@ -114,7 +114,7 @@ pub(super) fn open(
 
 /// Whether a session of this group uses a multicast group, which all switches on its trees must know.
 fn is_multicast(group: &SessionGroup, spec: &Session) -> bool {
-    spec.mode == Mode::OneToMany && spec.sinks.len() > 1 && group.transport.has_group_sessions()
+    spec.mode == Mode::OneToMany && is_group(group, spec)
 }
 
 /// In a part of a run: the number of endpoints of a session, if none of it is opened here.
@@ -127,7 +127,7 @@ pub(super) fn elsewhere(hosts: &Hosts, group: &SessionGroup, spec: &Session) -> 
 fn endpoints(group: &SessionGroup, spec: &Session) -> u32 {
     if is_multicast(group, spec) {
         1 + spec.sinks.len() as u32
-    } else if spec.mode == Mode::ManyToOne && spec.sources.len() > 1 && group.transport.has_group_sessions() {
+    } else if spec.mode == Mode::ManyToOne && is_group(group, spec) {
         1 + spec.sources.len() as u32
     } else {
         2 * unicast::connections(group.fallback, spec)

@@ -136,7 +136,7 @@ impl Scenario {
     /// Whether a transport with group sessions has some in this mode.
     fn has_group_sessions(&self, mode: Mode) -> bool {
         self.workload.iter().any(|workload| {
-            let groups = self.transport.transport(self.transport_of(workload)).has_group_sessions();
+            let groups = self.transport.transport(self.transport_of(workload)).has_group_sessions(mode);
             let given = |placement: &PlacementConfig| placement.law().mode(workload.mode).ok();
             groups && workload.placement.as_ref().and_then(given) == Some(mode)
         })

@@ -10,7 +10,7 @@ use crate::host::protocol::Transport;
 use crate::network::{Change, Fallback, Target};
 use crate::workload::offered::{Offered, Who, offered};
 use crate::workload::placement::Ends;
-use crate::workload::{ArrivalsConfig, Context, Workload};
+use crate::workload::{ArrivalsConfig, Context, Mode, Workload};
 use anabranch_transport::{Rate, Time};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -356,7 +356,7 @@ fn carry(
 ) {
     match (&ends.sources[..], &ends.sinks[..]) {
         (&[source], &[sink]) => matrix.add(source, sink, share),
-        (&[source], sinks) if transport.has_group_sessions() => {
+        (&[source], sinks) if transport.has_group_sessions(Mode::OneToMany) => {
             matrix.add_sent(source, share);
             for &sink in sinks {
                 matrix.add_received(sink, share);
@@ -374,7 +374,7 @@ fn carry(
             }
         }
         (sources, &[sink]) => {
-            let parts = transport.has_group_sessions() || fallback == Some(Fallback::Partition);
+            let parts = transport.has_group_sessions(Mode::ManyToOne) || fallback == Some(Fallback::Partition);
             let near = sources.iter().find(|&&source| !parts && context.rack(source) == context.rack(sink));
             match near {
                 Some(&near) => matrix.add(near, sink, share),

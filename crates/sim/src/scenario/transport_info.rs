@@ -2,6 +2,7 @@
 
 use super::presets::{TransportPreset, presets_of};
 use super::{TransportConfig, TransportName};
+use crate::workload::Mode;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -44,7 +45,7 @@ pub fn transports() -> Vec<TransportInfo> {
         TransportInfo {
             transport: named(&name),
             driven_by: transport.driven_by(),
-            groups: transport.has_group_sessions(),
+            groups: transport.has_group_sessions(Mode::OneToMany),
             lossless: transport.goes_back(),
             telemetry: transport.reads_telemetry(),
             queue: named(&name.queue()),

@@ -54,6 +54,7 @@ const TIMEOUTS: &[(&str, &str)] = &[
     ("ndp.rto", "1ms"),
     ("ndp.pull_timeout", "1ms"),
     ("homa.resend_timeout", "1ms"),
+    ("phost.token_lifetime", "100us"),
     ("phost.reissue_timeout", "1ms"),
     ("phost.resend_timeout", "1ms"),
     ("tcp.rto_min", "10ms"),

@@ -10,6 +10,17 @@ use serde::{Deserialize, Serialize};
 /// Longest initial window, in packets: half of what a sender keeps unacknowledged at most.
 const LONGEST_WINDOW: u32 = super::window::MAX_SPAN as u32 / 2;
 
+/// How one sender serves several receivers by multicast, where what one of them has lost must be sent again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Multicast {
+    /// To all, when all have pulled.
+    #[default]
+    RepeatToAll,
+    /// To that one, when it has pulled.
+    RepeatToOne,
+}
+
 /// Parameters of NDP. Both ends of a connection must have the same `packet` and `header`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -43,6 +54,10 @@ pub struct NdpConfig {
     pub retries: u32,
     /// Whether switches return to the sender the headers that they cannot queue (NDP §3.2), and senders act on it.
     pub return_to_sender: bool,
+    /// One-to-many sessions by multicast: each receiver pulls, a packet leaves for all when all have pulled, and what one of them has lost is sent again, to all or
+    /// to that one. Default: none; connections carry them, as `fallback` says. Not in the papers, and only in simulations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub multicast: Option<Multicast>,
     /// Bytes of an object after which its packets fall to the next lower priority (NDP+ of SCDP §V): strictly
     /// increasing, at most 7. Empty: one priority, except in `ndp+`, which then takes those of `transport.scdp`. SCDP §V:
     /// 10 KB, 100 KB, 1 MB, 10 MB.
@@ -63,6 +78,7 @@ impl Default for NdpConfig {
             linger: Duration::from_ms(500),
             retries: 1000,
             return_to_sender: false,
+            multicast: None,
             priority_thresholds: Vec::new(),
             priority_by: PriorityBy::Sent,
         }

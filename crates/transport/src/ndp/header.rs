@@ -3,6 +3,9 @@
 use crate::units::{Duration, Time};
 use std::num::NonZeroU16;
 
+/// Of a packet that goes to several receivers: it answers the oldest pull of each.
+pub(super) const ANY_PULL: u64 = u64::MAX;
+
 /// Header of an NDP packet. Numbers count packets, from 0, except where they count pulls or bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Header {
@@ -10,7 +13,8 @@ pub enum Header {
     Data {
         /// Which packet of the object: it starts `seq` full payloads after the object's first byte.
         seq: u64,
-        /// The pull that it answers; 0 if nobody asked: the initial window, or a timeout.
+        /// The pull that it answers; 0 if nobody asked: the initial window, or a timeout; `u64::MAX`: the oldest of each
+        /// receiver, where there are several.
         pull: u64,
         /// Bytes of the whole object; [`ENDLESS`](super::ENDLESS) if the sender knows no end.
         object: u64,

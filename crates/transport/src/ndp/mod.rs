@@ -12,6 +12,7 @@
 
 pub(crate) mod arrived;
 mod config;
+mod group;
 mod header;
 mod pulls;
 mod receiver;
@@ -23,7 +24,8 @@ pub(crate) mod window;
 mod tests;
 
 pub use crate::object::ENDLESS;
-pub use config::NdpConfig;
+pub use config::{Multicast, NdpConfig};
+pub use group::GroupSender;
 pub use header::{Header, Stamp};
 pub use receiver::Receiver;
 pub use sender::Sender;
@@ -31,11 +33,13 @@ pub use sender::Sender;
 use crate::Endpoint;
 use crate::ends::hand_on;
 
-/// Either end of an NDP connection.
+/// An end of an NDP connection.
 #[derive(Clone, Debug)]
 pub enum Connection {
     /// The end that has the object.
     Sender(Sender),
+    /// The end that has it for several receivers.
+    GroupSender(GroupSender),
     /// The end that wants it.
     Receiver(Receiver),
 }
@@ -43,7 +47,7 @@ pub enum Connection {
 impl Endpoint for Connection {
     type Header = Header;
 
-    hand_on!(basic);
-    hand_on!(available);
-    hand_on!(pulls);
+    hand_on!(basic, GroupSender);
+    hand_on!(available, GroupSender);
+    hand_on!(pulls, GroupSender);
 }

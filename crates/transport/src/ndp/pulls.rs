@@ -37,6 +37,11 @@ impl Pulls {
         self.unasked + self.old + self.young
     }
 
+    /// The oldest pull that should still be answered.
+    pub(super) fn oldest(&self) -> u64 {
+        if self.unasked > 0 { 0 } else { self.sent + 1 - u64::from(self.old + self.young).min(self.sent) }
+    }
+
     /// Whether packets of the initial window should still come.
     pub(super) fn expects_pushed(&self) -> bool {
         self.unasked > 0

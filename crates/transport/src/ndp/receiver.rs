@@ -2,7 +2,7 @@
 
 use super::NdpConfig;
 use super::arrived::Arrived;
-use super::header::Header;
+use super::header::{ANY_PULL, Header};
 use super::timer::NEVER;
 use crate::demotion::{Demotion, PriorityBy};
 use crate::object::Object;
@@ -147,6 +147,7 @@ impl Endpoint for Receiver {
             return;
         }
         let news = !arrival.trimmed && !self.arrived.contains(seq);
+        let pull = if pull == ANY_PULL { self.asking.oldest() } else { pull };
         self.account(now, pull, news);
         self.stats.marked_received += u64::from(arrival.ce);
         let whole = if arrival.trimmed {

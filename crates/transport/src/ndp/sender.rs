@@ -135,6 +135,78 @@ impl Sender {
         self.timer.arm(now, self.window.oldest(), self.starved());
     }
 
+    /// Whether the receiver has everything, or was given up.
+    pub(super) fn is_done(&self) -> bool {
+        self.done
+    }
+
+    /// Whether the receiver has ever answered.
+    pub(super) fn is_heard(&self) -> bool {
+        self.timer.has_reply()
+    }
+
+    /// Whether it may send a packet, if it has one.
+    pub(super) fn may_send(&self) -> bool {
+        !self.credit.is_empty()
+    }
+
+    /// Whether that packet need not be asked for.
+    pub(super) fn may_send_unasked(&self) -> bool {
+        self.credit.may_send_unasked()
+    }
+
+    /// Nothing is left that need not be asked for.
+    pub(super) fn give_up_unasked(&mut self) {
+        self.credit.give_up_unasked();
+    }
+
+    /// The first packet that is to be sent again.
+    pub(super) fn first_lost(&mut self) -> Option<u64> {
+        self.window.first_lost()
+    }
+
+    /// The first packet that was never sent, if there is one and it may be.
+    pub(super) fn next_new(&self) -> Option<u64> {
+        let next = self.window.next();
+        (next < self.object.packets() && self.window.has_room()).then_some(next)
+    }
+
+    /// Sends a packet again that is lost, to its receiver alone.
+    pub(super) fn repair(&mut self, now: Time) -> Option<Transmit<Header>> {
+        if self.credit.is_empty() {
+            return None;
+        }
+        let departure = self.timer.departure(now);
+        let seq = self.window.send_lost(departure)?;
+        self.stats.retransmitted += 1;
+        Some(self.spend(departure, seq))
+    }
+
+    /// Packet `seq` leaves for all receivers. Whether this one has asked for one.
+    pub(super) fn send_with_all(&mut self, now: Time, seq: u64) -> bool {
+        let departure = self.timer.departure(now);
+        if seq == self.window.next() {
+            self.window.send_new(departure);
+        } else {
+            self.window.send_again(seq, departure);
+        }
+        self.timer.on_sent(departure);
+        self.credit.spend() > 0
+    }
+
+    /// That packet.
+    pub(super) fn packet_for_all(&self, now: Time, seq: u64, pull: u64) -> Transmit<Header> {
+        self.data(self.timer.departure(now), seq, pull)
+    }
+
+    /// Packet `seq` leaves, for what it may send.
+    fn spend(&mut self, departure: Time, seq: u64) -> Transmit<Header> {
+        let pull = self.credit.spend();
+        self.stats.data_sent += 1;
+        self.timer.on_sent(departure);
+        self.data(departure, seq, pull)
+    }
+
     fn data(&self, departure: Time, seq: u64, pull: u64) -> Transmit<Header> {
         let syn = if self.timer.has_reply() { None } else { NonZeroU16::new(self.credit.burst()) };
         let (object, last, sent) = (self.object.bytes(), self.object.is_last(seq), Stamp::of(departure));
@@ -222,10 +294,7 @@ impl Endpoint for Sender {
             self.credit.give_up_unasked();
             return None;
         };
-        let pull = self.credit.spend();
-        self.stats.data_sent += 1;
-        self.timer.on_sent(departure);
-        Some(self.data(departure, seq, pull))
+        Some(self.spend(departure, seq))
     }
 
     fn set_available(&mut self, now: Time, bytes: u64) {

@@ -105,6 +105,17 @@ impl Window {
         }
     }
 
+    /// The first of the lost packets that has not arrived or left again since.
+    pub(super) fn first_lost(&mut self) -> Option<u64> {
+        while let Some(&seq) = self.lost.front() {
+            if self.holds(seq) && matches!(*self.state(seq), State::Lost | State::Overdue) {
+                return Some(seq);
+            }
+            self.lost.pop_front();
+        }
+        None
+    }
+
     /// What was lost last is sent again first.
     pub(crate) fn urge(&mut self) {
         if let Some(last) = self.lost.pop_back() {
@@ -113,7 +124,7 @@ impl Window {
     }
 
     /// Packet `seq` leaves again at `departure`, if it still has to.
-    fn send_again(&mut self, seq: u64, departure: Time) -> bool {
+    pub(super) fn send_again(&mut self, seq: u64, departure: Time) -> bool {
         if !self.holds(seq) {
             return false;
         }

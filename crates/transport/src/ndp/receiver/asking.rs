@@ -47,6 +47,11 @@ impl Asking {
         self.pulls.outstanding()
     }
 
+    /// The pull that a packet answers which goes to several receivers.
+    pub(super) fn oldest(&self) -> u64 {
+        self.pulls.oldest()
+    }
+
     /// A packet came that answers pull `pull`. `repetition`: the sender has repeated it unasked, which shows that another is lost.
     /// Returns the round trip if that pull was timed.
     pub(super) fn on_answer(&mut self, now: Time, pull: u64, repetition: bool) -> Option<Measured> {

@@ -43,6 +43,11 @@ impl Credit {
         self.asked() == 0 && self.unasked == 0
     }
 
+    /// Whether packets may leave without a pull.
+    pub(super) fn may_send_unasked(&self) -> bool {
+        self.unasked > 0
+    }
+
     /// Length of the unasked burst.
     pub(super) fn burst(&self) -> u16 {
         self.burst

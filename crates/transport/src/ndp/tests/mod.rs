@@ -6,6 +6,7 @@ mod idle;
 mod incast;
 mod limited;
 mod loss;
+mod multicast;
 mod property;
 mod returned;
 

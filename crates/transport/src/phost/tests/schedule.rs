@@ -115,7 +115,7 @@ fn a_silent_source_is_downgraded() {
     let mut receiver = Receiver::new(&config(|_| {}));
     receiver.handle_packet(Time::ZERO, &arrival(Header::Rts { flow: 50 * PAYLOAD, again: false }));
     let mut now = Time::ZERO;
-    let mut stand = |receiver: &mut Receiver, now| {
+    let stand = |receiver: &mut Receiver, now| {
         if let Some(change) = receiver.poll_claim() {
             receiver.set_standing(now, change.remaining.map(|_| Standing { place: 0, of: 1 }));
         }

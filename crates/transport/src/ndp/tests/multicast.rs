@@ -1,0 +1,116 @@
+//! One sender, several receivers: node 0 and the others.
+
+use super::*;
+use crate::ndp::{GroupSender, Multicast};
+use proptest::prelude::*;
+
+/// The sender.
+const HUB: usize = SENDER;
+
+fn group_with(
+    multicast: Multicast,
+    packets: u64,
+    receivers: u16,
+    policy: impl FnMut(u64, usize, &Transmit<Header>) -> Fate + 'static,
+) -> Pair<Connection> {
+    let cfg = config(|c| c.multicast = Some(multicast));
+    let sender = Connection::GroupSender(GroupSender::new(&cfg, Some(packets * PAYLOAD), receivers));
+    let others = (0..receivers).map(|_| Connection::Receiver(Receiver::new(&cfg)));
+    Pair::new(std::iter::once(sender).chain(others).collect(), DELAY, 1, PACKET, policy)
+}
+
+/// Runs to rest: all have everything, once, and all ends are closed. When each had it.
+#[track_caller]
+fn finish_all(p: &mut Pair<Connection>, packets: u64) -> Vec<Duration> {
+    assert!(p.run(Time::ZERO + Duration::from_secs(100_000)), "{}", p.nodes[HUB].waiting_for());
+    let receivers = p.nodes.len() - 1;
+    let told = p.events[HUB].iter().filter(|(_, event)| matches!(event, Event::PeerCompleted(_))).count();
+    assert_eq!((told, p.events[HUB].last().map(|event| event.1)), (receivers, Some(Event::Closed)));
+    let completed = (1..=receivers).map(|node| {
+        assert_eq!(p.nodes[node].stats().bytes_delivered, packets * PAYLOAD);
+        p.completed_at(node).expect("completed") - Time::ZERO
+    });
+    completed.collect()
+}
+
+#[test]
+fn equal_receivers_get_each_packet_once() {
+    for multicast in [Multicast::RepeatToAll, Multicast::RepeatToOne] {
+        let mut p = group_with(multicast, 250, 3, deliver);
+        assert_eq!(finish_all(&mut p, 250), [PACKET * 250 + DELAY; 3]);
+        let sent = p.nodes[HUB].stats();
+        assert_eq!((sent.data_sent, sent.retransmitted, sent.timeouts), (250, 0, 0));
+        assert!((1..=3).all(|node| (p.nodes[node].stats().data_received, p.nodes[node].stats().timeouts) == (250, 0)));
+    }
+}
+
+#[test]
+fn a_receiver_with_slow_pulls_holds_the_others_back() {
+    let slow = |_: u64, from: usize, _: &Transmit<Header>| {
+        if from == 2 { Fate::Late(Duration::from_us(200)) } else { Fate::Deliver }
+    };
+    let mut p = group_with(Multicast::RepeatToAll, 60, 2, slow);
+    let took = finish_all(&mut p, 60);
+    // A window of twelve in each round trip of 12 + 10 + 0.512 + 210 us; the last packet is the last of the fifth window.
+    let round = PACKET + DELAY * 2 + CONTROL + Duration::from_us(200);
+    assert!(took.iter().all(|&took| took >= round * 4 + PACKET && took <= round * 4 + PACKET * 13 + DELAY), "{took:?}");
+    assert_eq!(p.nodes[HUB].stats().data_sent, 60);
+}
+
+/// Three receivers, each of which has lost another packet.
+#[test]
+fn what_each_has_lost_is_sent_to_all_again_or_to_it() {
+    let lost = || {
+        let mut copies = [0; 3];
+        move |_: u64, _: usize, t: &Transmit<Header>| {
+            let Header::Data { seq, .. } = t.header else { return Fate::Deliver };
+            // The log has the copies of a packet in the order of the receivers.
+            let Some(place) = [20, 30, 40].iter().position(|&lost| lost == seq) else { return Fate::Deliver };
+            copies[place] += 1;
+            if copies[place] == place + 1 { Fate::Trim } else { Fate::Deliver }
+        }
+    };
+    let mut all = group_with(Multicast::RepeatToAll, 100, 3, lost());
+    let took = finish_all(&mut all, 100);
+    assert_eq!((all.nodes[HUB].stats().data_sent, all.nodes[HUB].stats().retransmitted), (103, 3));
+    // Each gets two packets that it has.
+    assert!((1..=3).all(|node| all.nodes[node].stats().data_received == 102));
+    assert!(took.iter().all(|&took| took > PACKET * 102 + DELAY), "{took:?}");
+    let mut one = group_with(Multicast::RepeatToOne, 100, 3, lost());
+    finish_all(&mut one, 100);
+    assert_eq!((one.nodes[HUB].stats().data_sent, one.nodes[HUB].stats().retransmitted), (103, 3));
+    assert!((1..=3).all(|node| one.nodes[node].stats().data_received == 100));
+}
+
+#[test]
+fn the_others_go_on_without_a_receiver_that_does_not_answer() {
+    let silent = |_: u64, from: usize, _: &Transmit<Header>| if from == 2 { Fate::Drop } else { Fate::Deliver };
+    let cfg = config(|c| (c.multicast, c.retries) = (Some(Multicast::RepeatToAll), 3));
+    let sender = Connection::GroupSender(GroupSender::new(&cfg, Some(100 * PAYLOAD), 2));
+    let receiver = || Connection::Receiver(Receiver::new(&cfg));
+    let mut p = Pair::new(vec![sender, receiver(), receiver()], DELAY, 1, PACKET, silent);
+    assert!(p.run(Time::ZERO + Duration::from_secs(100)), "{}", p.nodes[HUB].waiting_for());
+    let told: Vec<Event> = p.events[HUB].iter().map(|event| event.1).collect();
+    assert_eq!(told, [Event::PeerDropped(1), Event::PeerCompleted(0), Event::Closed]);
+    assert!(p.completed_at(1).is_some() && p.completed_at(2).is_none());
+}
+
+proptest! {
+    /// Whatever the channel does, all get everything.
+    #[test]
+    fn every_receiver_completes(packets in 1..120_u64, receivers in 2..5_u16, bad in 0..90_u8, to_all in any::<bool>(), seed in any::<u64>()) {
+        let fate = move |n: u64, _: usize, t: &Transmit<Header>| {
+            let z = (n ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let z = (z ^ (z >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 20;
+            match z as u8 {
+                hit if hit >= bad => Fate::Deliver,
+                hit if hit % 3 == 0 => Fate::Drop,
+                hit if hit % 3 == 1 && t.trimmed_size < t.size => Fate::Trim,
+                _ => Fate::Late(Duration::from_us(z >> 8 & 1023)),
+            }
+        };
+        let multicast = if to_all { Multicast::RepeatToAll } else { Multicast::RepeatToOne };
+        let mut p = group_with(multicast, packets, receivers, fate);
+        finish_all(&mut p, packets);
+    }
+}
