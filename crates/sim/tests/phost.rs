@@ -9,6 +9,7 @@ use anabranch_sim::fabric::topology::{LayerLinks, Layers, LeafSpine, TopologyCon
 use anabranch_sim::host::protocol::Protocol;
 use anabranch_sim::measure::{FlowRow, RunRecord};
 use anabranch_sim::network::{Change, Setup, Stop, Target};
+use anabranch_sim::scenario::parse;
 use anabranch_sim::workload::Session;
 use anabranch_transport::phost::PhostConfig;
 use anabranch_transport::{Duration, Rate, Time};
@@ -228,4 +229,22 @@ fn flows_of_web_search_take_as_long_as_in_the_authors_simulator() {
         let (average, median) = (ratios.iter().sum::<f64>() / ratios.len() as f64, ratios[ratios.len() / 2]);
         assert!((average - 1.0).abs() < mean && (median - 1.0).abs() < each, "mean {average}, median {median}");
     }
+}
+
+/// `scenarios/fidelity/phost.toml` with fewer flows: pHost is near pFabric, as its authors have it (abstract).
+#[test]
+fn short_and_long_flows_together_take_little_longer_than_with_pfabric() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/fidelity/phost.toml");
+    let text = std::fs::read_to_string(file).expect("it is there");
+    let fewer = ["repeat=1", "workload.flows.sessions=400"].map(str::to_owned);
+    let plan = parse(file, &text, &fewer).unwrap_or_else(|e| panic!("{e}"));
+    let means = plan.runs.iter().map(|run| {
+        let mut network = plan.network(run).expect("it is possible");
+        let ending = network.run(|_| true);
+        let record = RunRecord::take(&mut network, ending);
+        let slowdown = |n: usize| fct(&record, n).ps() as f64 / record.flows[n].ideal_ps as f64;
+        (0..record.flows.len()).map(slowdown).sum::<f64>() / record.flows.len() as f64
+    });
+    let means: Vec<f64> = means.collect();
+    assert!(means[0] > 1.0 && means[0] < 1.25 * means[1], "pHost {}, pFabric {}", means[0], means[1]);
 }

@@ -220,7 +220,8 @@ fn for_windows(world: &World) -> Setup {
     Setup { return_to_sender: false, ..world.setup() }
 }
 
-/// Most worlds can be divided, and most of what happens in these happens in parts; most can go in windows.
+/// Most worlds can be divided, and most of what happens in these happens in parts; two in five can go in windows: in the others hosts have several links,
+/// links have no delay, or ports share a memory.
 #[test]
 fn most_worlds_are_divided() {
     let mut runner = TestRunner::deterministic();
@@ -246,7 +247,7 @@ fn most_worlds_are_divided() {
         divided > 30 && parallel * 10 > divided * 9,
         "{divided} divided, {parallel} of them well; {serial} not, {undone} undone"
     );
-    assert!(in_windows["possible"] > 150, "{in_windows:?}");
+    assert!(in_windows["possible"] > 120, "{in_windows:?}");
 }
 
 /// The first receiver in the source's rack, where there is one path only, must not keep the group on one tree.

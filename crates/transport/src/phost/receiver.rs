@@ -41,8 +41,8 @@ pub struct Receiver {
     last_arrival: Time,
     silent: bool,
     config: PhostConfig,
-    ack: bool,
-    wait: bool,
+    /// An answer that has not left.
+    reply: Option<Header>,
     completed: Option<Event>,
     ended: Option<Event>,
     stats: Stats,
@@ -62,8 +62,7 @@ impl Receiver {
             last_arrival: Time::ZERO,
             silent: false,
             config: config.clone(),
-            ack: false,
-            wait: false,
+            reply: None,
             completed: None,
             ended: None,
             stats: Stats::default(),
@@ -89,12 +88,12 @@ impl Receiver {
         if self.state == State::Receiving {
             if self.arrived.count() == self.flow.packets() {
                 self.state = State::Lingering(now);
-                self.ack = true;
+                self.reply = Some(Header::Ack);
                 self.completed = Some(Event::Completed { at: now });
             }
         } else if !new {
             // Its acknowledgement may be lost.
-            self.ack = true;
+            self.reply = Some(Header::Ack);
         }
     }
 
@@ -134,8 +133,9 @@ impl Endpoint for Receiver {
                     return;
                 }
                 match self.state {
-                    State::Receiving => self.wait |= again && known,
-                    _ => self.ack = true,
+                    State::Receiving if again && known => self.reply = Some(Header::Wait),
+                    State::Receiving => {}
+                    _ => self.reply = Some(Header::Ack),
                 }
             }
             Header::Data { seq, token, flow } => {
@@ -166,7 +166,7 @@ impl Endpoint for Receiver {
             }
             State::Receiving if self.give_up_at() <= now => {
                 self.state = State::Failed;
-                self.wait = false;
+                self.reply = None;
                 self.ended = Some(Event::Failed(FailureReason::TimedOut));
             }
             State::Receiving if self.issue.deadline(self.downgrade()).is_some_and(|deadline| deadline <= now) => {
@@ -178,13 +178,7 @@ impl Endpoint for Receiver {
     }
 
     fn poll_transmit(&mut self, _now: Time) -> Option<Transmit<Header>> {
-        let header = if std::mem::take(&mut self.ack) {
-            Header::Ack
-        } else if std::mem::take(&mut self.wait) {
-            Header::Wait
-        } else {
-            return None;
-        };
+        let header = self.reply.take()?;
         Some(Transmit::control(header, SENDER, self.config.header.0 as u32))
     }
 
