@@ -7,6 +7,7 @@
 
 use crate::common::*;
 use anabranch_sim::MODEL;
+use anabranch_sim::control::{AnyController, Hedera, Mahout};
 use anabranch_sim::experiment::{Progress, run_all};
 use anabranch_sim::fabric::graph::Graph;
 use anabranch_sim::fabric::jitter::Jitter;
@@ -138,7 +139,7 @@ fn volumes() -> Setup {
 
 /// One run for each transport, with everything that draws random numbers or decides between equals.
 fn runs() -> Vec<(&'static str, Setup)> {
-    use RoutingMode::{PerFlow, PerPacket, PerPacketPermuted, Single};
+    use RoutingMode::{PerFlow, PerPacket, PerPacketPermuted, Single, Spain};
     let incast = (1..16).map(|h| unicast(h, 0, 50_000)).collect();
     let newreno = setup(star(16), drop_tail(20), tcp_with(Algorithm::NewReno, |_| {}), Single, incast);
     let reno = tcp_with(Algorithm::Reno, |c| c.delayed_ack = true);
@@ -185,6 +186,15 @@ fn runs() -> Vec<(&'static str, Setup)> {
     let marking = |_| Queue::Ecn(Ecn::new(Limit::NONE, Limit::Packets(20)));
     let detail = setup(fat_tree(), marking, Protocol::Tcp(urgent), RoutingMode::Detail, to_one());
     let detail = Setup { pfc: Some(Pfc { priorities: 2, ..pfc }), reorder: Some(us(10_000)), ..detail };
+    let placed = |controller: AnyController| {
+        let dctcp = tcp_with(Algorithm::Dctcp, |_| {});
+        let controllers = vec![controller.shared()];
+        Setup { controllers, ..setup(fat_tree(), ecn(40, 8), dctcp, PerFlow, strided(16, 8)) }
+    };
+    let (period, delay) = (us(200), us(20));
+    let hedera = placed(AnyController::Hedera(Hedera { period, delay, ..Hedera::default() }));
+    let mahout = placed(AnyController::Mahout(Mahout { period, delay, ..Mahout::default() }));
+    let spain = setup(leaf_spine(), drop_tail(20), tcp_with(Algorithm::NewReno, |_| {}), Spain, strided(12, 5));
     vec![
         ("newreno-incast", newreno),
         ("reno-sprayed-jitter", Setup { host_jitter: Jitter::Time(us(1)), ..reno }),
@@ -237,6 +247,9 @@ fn runs() -> Vec<(&'static str, Setup)> {
         ("uec-window-losses", nscc),
         ("newreno-presto-failure", presto),
         ("newreno-detail-lossless", detail),
+        ("dctcp-hedera", hedera),
+        ("dctcp-mahout", mahout),
+        ("newreno-spain-failure", Setup { changes: vec![(at(300), Change::Cut(Target::Link(13)))], ..spain }),
     ]
 }
 
@@ -350,9 +363,10 @@ fn parts_do_not_change_the_records() {
                 assert_eq!(divided.is_none(), UNDONE.contains(&(name, stop)), "{what}");
                 let Some((record, division)) = divided else { continue };
                 assert_same(&serial, &record, &what);
-                // All hosts of the first are at one switch.
+                // All hosts of the first are at one switch; with a controller a run is one part.
+                let whole = ["newreno-incast", "dctcp-hedera", "dctcp-mahout"].contains(&name);
                 let in_parts: u64 = division.events.iter().sum();
-                assert!(in_parts * 5 > record.events * 4 || name == "newreno-incast", "{what}: {division:?}");
+                assert!(in_parts * 5 > record.events * 4 || whole, "{what}: {division:?}");
             }
         }
     }
