@@ -60,13 +60,6 @@ def test_presets_are_told_with_their_sources(forks: Forks, tmp_path: Path) -> No
     assert "hpcc-100g" in forks.run(tmp_path, "transports").stdout
 
 
-def test_the_page_of_presets_names_them_all() -> None:
-    text = (ROOT / "docs" / "how-to" / "use-a-preset.md").read_text(encoding="utf-8")
-    names = {preset.name for one in anabranch.transports() for preset in one.presets}
-    assert names
-    assert names == set(re.findall(r"^\| `([a-z0-9-]+)` \|", text, re.MULTILINE))
-
-
 @pytest.mark.parametrize(("given", "hint"), [("dctpc", "did you mean dctcp?"), ("xyzzy", "there are scdp, ndp, ")])
 def test_a_name_that_does_not_exist(forks: Forks, tmp_path: Path, given: str, hint: str) -> None:
     done = forks.run(tmp_path, "transports", given)

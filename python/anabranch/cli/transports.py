@@ -33,7 +33,7 @@ def transports_command(
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead.")] = False,
 ) -> None:
-    """List the transports: what each is, what drives it, what switches do for it, its presets with their sources, and its page."""
+    """List the transports: what each is, what drives it, what switches do for it, its presets, and its page."""
     with errors():
         from anabranch.running.transports import transports  # noqa: PLC0415 - `--help` can do without
 

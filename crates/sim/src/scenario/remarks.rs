@@ -2,7 +2,6 @@
 //! doesn't carry. Nothing of this is wrong; the run says it beside its results.
 
 use super::fabric::Fabrics;
-use super::thresholds::few_unscheduled;
 use super::windows::Paths;
 use super::{QueueKind, Scenario, TransportName};
 use crate::fabric::routing::{LongestPath, MOST_VLANS, RoutingMode};
@@ -70,7 +69,6 @@ impl Scenario {
                 }
                 Protocol::Homa(config) => {
                     remarks.extend(window.payload("homa.rtt_bytes", "RTTbytes", config.rtt_bytes));
-                    remarks.extend(few_unscheduled(&transport, path, config));
                     remarks.extend(late(&transport, path, "homa.resend_timeout", config.resend_timeout));
                     remarks.extend(self.few_bands(&transport, config.priorities));
                 }

@@ -7,11 +7,10 @@ use super::{BufferSize, Scenario, SwitchConfig, TransportName};
 use crate::fabric::routing::LongestPath;
 use crate::host::protocol::{Protocol, Transport};
 use anabranch_transport::Bytes;
-use anabranch_transport::homa::HomaConfig;
 use anabranch_transport::tcp::Algorithm;
 
 impl Scenario {
-    /// Thresholds and buffers of switches that are too small for a transport on its longest path.
+    /// What of a transport and its switches is too small for its longest path.
     pub(super) fn thresholds(&self, name: TransportName, transport: &Transport, path: LongestPath) -> Vec<Remark> {
         // Fair queues are made of those of the transports.
         let queue = if self.switch.queue == QueueKind::Fair { QueueKind::Auto } else { self.switch.queue };
@@ -21,7 +20,7 @@ impl Scenario {
         let marks = threshold.and_then(|threshold| early_marks(transport, path, switch.queue, threshold));
         let single = self.switch.shared_buffer.is_none() && switch.queue == QueueKind::DropTail;
         let buffer = if single { short_buffer(transport, path, switch.buffer) } else { None };
-        marks.into_iter().chain(buffer).collect()
+        marks.into_iter().chain(buffer).chain(few_unscheduled(transport, path)).collect()
     }
 }
 
@@ -88,7 +87,8 @@ fn short_buffer(transport: &Transport, path: LongestPath, buffer: BufferSize) ->
 }
 
 /// Messages of Homa that begin with less than the path carries until they are granted more.
-pub(super) fn few_unscheduled(transport: &Transport, path: LongestPath, config: &HomaConfig) -> Option<Remark> {
+fn few_unscheduled(transport: &Transport, path: LongestPath) -> Option<Remark> {
+    let Protocol::Homa(config) = &transport.protocol else { return None };
     let given = config.unscheduled_bytes.filter(|given| *given < config.rtt_bytes)?;
     let (full, header) = (transport.packet_bytes(), transport.header_bytes());
     let payload = full.saturating_sub(header).max(1);

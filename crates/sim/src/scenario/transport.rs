@@ -2,7 +2,7 @@
 
 use super::RoutingMode;
 use super::decoding;
-use super::presets::PresetNames;
+use super::preset_names::PresetNames;
 use super::queue::QueueKind;
 use super::scdp::ScdpKeys;
 use super::window_rule::WindowRule;

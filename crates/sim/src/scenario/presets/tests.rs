@@ -119,7 +119,7 @@ fn what_cannot_be_is_refused_and_says_why() {
     let error = one("[\"dcqcn-25g\", \"dcqcn-40g\"]", "");
     assert!(
         error.contains("preset dcqcn-25g:")
-            && error.contains("\"dcqcn-25g\" has \"hpcc\", and \"dcqcn-40g\" has \"paper\""),
+            && error.contains("\"dcqcn-25g\" has \"55us\", and \"dcqcn-40g\" has \"60us\""),
         "{error}"
     );
     // An error in what a preset and the scenario make together is told where it is written.
