@@ -11,6 +11,9 @@ use std::collections::VecDeque;
 /// As many as there are priorities.
 const URGENCIES: usize = MOST_THRESHOLDS + 1;
 
+/// The urgency of sessions that take turns: of all, where pulls do not go by priority.
+pub const IN_TURN: u8 = 1;
+
 /// Paced queue of sessions that want to send pulls. `K` is the driver's handle of a session.
 #[derive(Clone, Debug)]
 pub struct PullQueue<K> {

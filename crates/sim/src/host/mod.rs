@@ -94,8 +94,8 @@ pub struct Place {
     pub class: u8,
     /// Chooses the path bits of each packet.
     pub paths: FlowPaths,
-    /// How urgently it waits for its turn in an interface's pull queue, if it does.
-    pub pulling: Option<u8>,
+    /// In which interface's pull queue it waits for its turn, and how urgently, if it does.
+    pub pulling: Option<(u32, u8)>,
     /// Puts packets with data in order before a receiver gets them, where hosts do.
     pub resequencer: Option<Box<Resequencer<(Header, Seen)>>>,
 }

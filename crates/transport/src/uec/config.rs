@@ -73,8 +73,8 @@ pub struct UecConfig {
     pub spraying: Option<Spraying>,
     /// How many entropies a sender has: a power of two, 1 (one path) to 4096. Default 64 (uet-htsim).
     pub entropies: u16,
-    /// Packets that a sender sends of its own accord, and most that it ever asks for ahead; with NSCC its first window and, as round trips
-    /// turn out shorter, most. 1 to 16384. Default: 1.5 bandwidth-delay products of the longest path (uet-htsim).
+    /// Packets that a sender sends of its own accord, and most that it ever asks for ahead; with NSCC its first window, which is never
+    /// above 1.5 bandwidth-delay products. 1 to 16384. Default: 1.5 bandwidth-delay products of the longest path (uet-htsim).
     pub initial_window: Option<u32>,
     /// Round trip of the network without queues: scales NSCC. Above zero. Default: that of the longest path.
     pub round_trip: Option<Duration>,

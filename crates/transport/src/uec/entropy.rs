@@ -92,12 +92,13 @@ impl Entropies {
     /// The same, but those that are to be skipped; when all are, the one whose turn it is.
     fn turn_by_skips(&mut self) -> u16 {
         let mut place = self.turn();
-        for _ in 0..self.skips.len() {
+        for nth in 0..self.skips.len() {
             let skips = &mut self.skips[usize::from(place)];
             if *skips == 0 {
                 break;
             }
-            *skips -= 1;
+            // Ultra Ethernet forgets one round of one of them with each packet; EQDS, which has one round of each, all that it passes.
+            *skips -= u8::from(nth == 0 || self.most_skips == 1);
             place = self.turn();
         }
         place

@@ -9,7 +9,7 @@
 //! Senders choose paths by an *entropy* in each packet, which switches hash with the flow (ECMP), and learn from acknowledgements
 //! which of them are congested.
 //!
-//! Not here: messages and their ordering modes, credit for senders that pause, loss detection without trimming (SLEEK), the receiver's
+//! Not here: messages and their ordering modes, loss detection without trimming (SLEEK), the receiver's
 //! own limits (PCIe, oversubscription), security. The two most important types are [`Sender`] and [`Receiver`].
 
 mod config;

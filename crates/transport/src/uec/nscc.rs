@@ -64,6 +64,11 @@ fn carried(rate: Rate, time: Duration) -> f64 {
     rate.bps() as f64 / 8e12 * time.ps() as f64
 }
 
+/// The largest window: one and a half times what the path carries (`initNscc`).
+fn most(rate: Rate, round_trip: Duration) -> f64 {
+    1.5 * carried(rate, round_trip)
+}
+
 /// Quick adapt: what has arrived since when, and what is not listened to after it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Quick {
@@ -113,11 +118,11 @@ pub(super) struct Answer {
 impl Nscc {
     pub(super) fn new(config: &UecConfig) -> Self {
         let scale = Scale::new(config);
-        let window = f64::from(config.first_window()) * scale.packet;
+        let most = most(scale.rate, scale.round_trip).max(scale.packet);
         Self {
             scale,
-            window,
-            most: window,
+            window: (f64::from(config.first_window()) * scale.packet).min(most),
+            most,
             base: scale.round_trip,
             wait: 0.0,
             increase: 0.0,
@@ -185,7 +190,7 @@ impl Nscc {
     fn learn_base(&mut self, round_trip: Duration) {
         if round_trip < self.base {
             self.base = round_trip;
-            self.most = (1.5 * carried(self.scale.rate, round_trip)).max(self.scale.packet);
+            self.most = most(self.scale.rate, round_trip).max(self.scale.packet);
         }
     }
 
@@ -283,7 +288,9 @@ mod tests {
         assert_eq!((scale.fair, scale.always, scale.fast), (20_000.0, 600.0, 0.25));
         // 4 x 4000 B x 0.75 in 9 us.
         assert!((scale.proportional * 9e6 - 12_000.0).abs() < 1e-6);
-        assert_eq!((most, window), (56.0 * 4064.0, 56.0 * 4064.0), "1.5 x 150 000 B in packets");
+        assert_eq!((most, window), (225_000.0, 225_000.0), "1.5 x 150 000 B");
+        let small = Nscc::new(&UecConfig { initial_window: Some(10), ..UecConfig::default() });
+        assert_eq!((small.most, small.window), (225_000.0, 15_000.0), "it may grow");
     }
 
     #[test]

@@ -7,13 +7,14 @@ use crate::ndp::Stamp;
 use crate::ndp::arrived::Arrived;
 use crate::object::Object;
 use crate::outbox::Outbox;
+use crate::pull::IN_TURN;
 use crate::units::{Duration, Time};
 use crate::{Arrival, Endpoint, Event, Stats, Transmit};
 
 /// Urgency of credit: for packets that were trimmed, for others, and for a sender that wants none now.
-const AGAIN: u8 = 0;
-const NEW: u8 = 1;
-const IDLE: u8 = 2;
+const AGAIN: u8 = IN_TURN - 1;
+const NEW: u8 = IN_TURN;
+const IDLE: u8 = IN_TURN + 1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -189,6 +190,7 @@ impl Endpoint for Receiver {
                 self.open(object);
                 self.target = self.target.max(total.saturating_sub(self.trims));
                 self.repeats = true;
+                self.again = self.again.max(1);
                 self.acknowledge(ACKS_A_REQUEST, sent, entropy, false);
             }
             Header::Ack { .. } | Header::Nack { .. } | Header::Pull { .. } => return,

@@ -34,8 +34,9 @@ pub struct Sender {
     departure: Time,
     /// The receiver has answered since the last timeout.
     answered: bool,
-    /// A request is to be sent.
+    /// A request is to be sent; one has been and is not acknowledged.
     requests: bool,
+    requested: bool,
     /// Full packets, and headers.
     packet: u32,
     header: u32,
@@ -64,6 +65,7 @@ impl Sender {
             departure: Time::ZERO,
             answered: false,
             requests: false,
+            requested: false,
             packet: config.packet.0 as u32,
             header: config.header.0 as u32,
             event: None,
@@ -166,6 +168,7 @@ impl Sender {
             rest &= rest - 1;
         }
         if of_request {
+            self.requested = false;
             return;
         }
         self.window.acknowledge(seq);
@@ -188,10 +191,10 @@ impl Sender {
             return;
         }
         self.entropies.learn(entropy, Path::Trimmed);
+        if let Some(credit) = &mut self.credit {
+            credit.on_trimmed();
+        }
         if self.window.lose(seq) {
-            if let Some(credit) = &mut self.credit {
-                credit.on_trimmed();
-            }
             let (size, in_flight) = (self.size_of(seq), self.in_flight());
             if let Some(nscc) = &mut self.nscc {
                 nscc.on_trimmed(now, f64::from(size), self.credit.is_none(), in_flight);
@@ -201,12 +204,16 @@ impl Sender {
 
     /// Sets the timer: for the oldest packet in flight; if none is, for the credit that should come.
     fn arm(&mut self, now: Time) {
-        let starved = self.work() == 0 && self.window.base() < self.object.packets();
-        self.deadline = match self.window.oldest() {
-            Some(sent_at) => sent_at + self.timer.timeout(),
-            None if starved => NEVER,
-            None => now + self.timer.timeout() * CREDIT_WAIT,
-        };
+        let oldest = self.window.oldest();
+        self.deadline = oldest.map_or_else(|| self.credit_due(now), |sent_at| sent_at + self.timer.timeout());
+    }
+
+    /// When credit should have come, with nothing on its way; never to a sender that waits for its application.
+    fn credit_due(&self, now: Time) -> Time {
+        if self.work() == 0 {
+            return NEVER;
+        }
+        now + self.timer.timeout() * if self.requested { 1 } else { CREDIT_WAIT }
     }
 
     fn finish(&mut self, event: Event) {
@@ -242,9 +249,10 @@ impl Endpoint for Sender {
             header @ Header::Ack { .. } => self.on_ack(now, header),
             &Header::Nack { seq, below, entropy } => self.on_nack(now, seq, below, entropy),
             &Header::Pull { number } => {
+                // It may be the first answer, which ends what the sender gave itself.
+                self.hear(now);
                 if let Some(credit) = &mut self.credit {
                     credit.on_pull(number);
-                    self.hear(now);
                 }
             }
             Header::Data { .. } | Header::Request { .. } => return,
@@ -254,6 +262,9 @@ impl Endpoint for Sender {
         }
         let wanted = self.wanted();
         self.requests |= self.credit.as_ref().is_some_and(|credit| credit.is_stuck(wanted));
+        if self.window.in_flight() == 0 {
+            self.deadline = self.credit_due(now);
+        }
     }
 
     fn handle_timeout(&mut self, now: Time) {
@@ -297,7 +308,8 @@ impl Endpoint for Sender {
             let (wanted, entropy) = (self.wanted(), self.entropies.next());
             let total = self.credit.as_mut().map_or(0, |credit| credit.ask(wanted));
             let (object, sent) = (self.object.bytes(), Stamp::of(now));
-            self.deadline = self.deadline.min(now + self.timer.timeout() * CREDIT_WAIT);
+            self.requested = true;
+            self.deadline = self.deadline.min(now + self.timer.timeout());
             return Some(Transmit::control(Header::Request { object, total, sent, entropy }, 0, self.header));
         }
         if !self.may_send() {

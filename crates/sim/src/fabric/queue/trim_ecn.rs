@@ -71,7 +71,8 @@ impl Discipline for TrimEcn {
         let probability = self.marking.probability(packets, bytes);
         let mark = probability > 0.0 && self.uniform() < probability;
         let outcome = self.trim.enqueue(hots, id);
-        let marked = mark && outcome.is_queued();
+        // Where the packet at the tail is trimmed instead, this one is in the queue.
+        let marked = mark && outcome.rejected != id && outcome.trimmed != id;
         if marked {
             hots[id as usize].flags |= flag::CE;
         }
@@ -115,17 +116,20 @@ mod tests {
     fn marks_what_may_be_marked_and_trims_what_finds_no_room() {
         let mut arena = Arena::new();
         let mut queue = queue(Limit::Packets(100));
-        let mut marked = 0;
-        for label in 0..120 {
+        let (mut marked, mut instead) = (0, 0);
+        for label in 0..160 {
             let flags = flag::DATA | if label % 2 == 0 { flag::ECT } else { 0 };
             let id = insert(&mut arena, Hot { flags, ..data(0) }, label);
             let outcome = queue.enqueue(arena.hots(), id);
             assert_eq!(outcome.trimmed != NO_PACKET, label >= 100);
             assert!(!outcome.marked || (arena.hot(id).has(flag::CE) && label % 2 == 0 && label > 20));
-            marked += u32::from(outcome.marked);
+            let replaces = outcome.trimmed != NO_PACKET && outcome.trimmed != id;
+            assert!(!replaces || outcome.marked == (label % 2 == 0), "the full queue is not told less");
+            instead += u32::from(replaces);
+            marked += u32::from(outcome.marked && outcome.trimmed == NO_PACKET);
         }
         // Half of the 30 that find 20 to 80 %, and all of the nine after them.
-        assert!((17..=31).contains(&marked), "{marked}");
+        assert!((17..=31).contains(&marked) && instead > 15, "{marked} {instead}");
         let id = insert(&mut arena, Hot { flags: flag::CONTROL | flag::ECT, ..control() }, 99);
         assert!(!queue.enqueue(arena.hots(), id).marked, "it does not wait behind data");
     }

@@ -10,6 +10,7 @@ use crate::host::{EndpointId, Hosted, Place};
 use crate::network::engine::Engine;
 use crate::network::fabric::Fabric;
 use crate::network::ledger::Ledger;
+use anabranch_transport::pull::IN_TURN;
 use anabranch_transport::standings::Standing;
 use anabranch_transport::{Endpoint, GROUP, Time, Transmit};
 use rand::Rng as _;
@@ -171,7 +172,7 @@ impl<A: Act> Visit for Attending<'_, A> {
             hosts.ranking.update(id, place, change);
         }
         let pulls = open && (E::RANKS_PULLS || place.pulling.is_none()) && endpoint.pending_pulls() > 0;
-        let urgency = || if E::RANKS_PULLS || hosts.pulls_by_priority { endpoint.pull_priority() } else { 0 };
+        let urgency = || if E::RANKS_PULLS || hosts.pulls_by_priority { endpoint.pull_priority() } else { IN_TURN };
         let pull = pulls.then(urgency);
         Wants { delivered, open: open.then(|| Open { pull, deadline: endpoint.poll_timeout() }) }
     }
@@ -197,13 +198,14 @@ impl Hosts {
         };
         if let Some(urgency) = pull {
             let place = hosted.place_mut();
-            let queue = &mut self.interfaces.pulls[place.interface as usize];
-            match place.pulling {
-                None => queue.push(id, urgency),
-                Some(before) if urgency < before => queue.raise(id, before, urgency),
-                Some(_) => {}
+            let queues = &mut self.interfaces.pulls;
+            let (interface, before) = place.pulling.unwrap_or((place.interface, u8::MAX));
+            if place.pulling.is_none() {
+                queues[interface as usize].push(id, urgency);
+            } else if urgency < before {
+                queues[interface as usize].raise(id, before, urgency);
             }
-            place.pulling = Some(place.pulling.map_or(urgency, |before| before.min(urgency)));
+            place.pulling = Some((interface, urgency.min(before)));
         }
         if let Some(deadline) = deadline {
             engine.wake(engine.entities.timer(id), deadline);

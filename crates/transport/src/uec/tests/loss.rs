@@ -53,6 +53,8 @@ fn each_kind_of_message_may_be_lost_once() {
             let mut p = pair(control, 30, once(Fate::Drop, which));
             let time = finish(&mut p, 30 * PAYLOAD);
             assert!(time < Duration::from_ms(60), "{control:?}, {what}: {time:?}");
+            let dropped = p.log.iter().any(|(_, _, _, _, fate)| *fate == Fate::Drop);
+            assert!(dropped || (control == Control::Nscc && what.contains("credit")), "{control:?}, {what}");
         }
     }
 }
