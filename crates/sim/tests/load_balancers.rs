@@ -386,10 +386,10 @@ fn spain_uses_ways_that_are_not_shortest() {
             sent(to) as f64 / (sent("b") + sent("c") + sent("d")) as f64
         };
         assert!(["b", "c", "d"].iter().all(|to| share(&spain, to) > 0.15), "seed {seed}");
-        assert_eq!(share(&ecmp, "b"), 1.0);
+        assert!(share(&ecmp, "b") > 0.9999);
         let ratio = ecmp.simulated.as_secs_f64() / spain.simulated.as_secs_f64();
         assert!(ratio > 1.5, "seed {seed}: {ratio}");
         let failed = run(Spain, seed, vec![cut(12, at(0))]);
-        assert_eq!(share(&failed, "b"), 0.0);
+        assert!(share(&failed, "b") < 0.0001);
     }
 }

@@ -194,10 +194,11 @@ fn on_a_larger_fat_tree_annealing_comes_near_a_switch_that_never_blocks() {
     let stride = |host: u32| (host + 64) % 128;
     let permutation = |host: u32| next[host as usize];
     let whole = goodput(star(128), &stride, None);
-    let traffic: [(&str, &dyn Fn(u32) -> u32, [u64; 2]); 2] =
-        [("stride", &stride, [140, 85]), ("permutation", &permutation, [140, 70])];
     let mut apart = Vec::new();
-    for (name, to, [ecmp_percent, whole_percent]) in traffic {
+    for (name, to, [ecmp_percent, whole_percent]) in [
+        ("stride", &stride as &dyn Fn(u32) -> u32, [140, 85]),
+        ("permutation", &permutation as &dyn Fn(u32) -> u32, [140, 70]),
+    ] {
         let [ecmp, fit, annealing] = [None, Some(Placing::GlobalFirstFit), Some(Placing::SimulatedAnnealing)]
             .map(|placement| goodput(fat_tree(8), to, placement));
         let found = format!("{name}: ECMP {ecmp}, first fit {fit}, annealing {annealing}, one switch {whole}");

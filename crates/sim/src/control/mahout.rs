@@ -57,7 +57,9 @@ impl Loads {
     }
 
     fn add(&mut self, path: &[PortId], rate: f64) {
-        path.iter().for_each(|&port| self.rates[port as usize] += rate);
+        for &port in path {
+            self.rates[port as usize] += rate;
+        }
     }
 
     /// The number of the path that would be least congested with so much more, of several the first.

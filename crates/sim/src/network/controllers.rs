@@ -130,7 +130,7 @@ impl Controllers {
             let Some((_, action)) = running.decided.pop_front() else { break };
             let taken = match action {
                 Action::Place(session, path) => place(fabric, hosts, ledger, session, &path),
-                other => self.admission.take(fabric, engine, other),
+                other => self.admission.take(fabric, engine, &other),
             };
             match taken {
                 Ok(rows) => rows.iter().for_each(|&(metric, id, value)| monitor.record(engine.now, metric, id, value)),
@@ -166,7 +166,7 @@ impl Admission {
     ///
     /// # Errors
     /// If it is impossible: why.
-    fn take(&mut self, fabric: &mut Fabric, engine: &mut Engine, action: Action) -> Result<Vec<Row>, String> {
+    fn take(&mut self, fabric: &mut Fabric, engine: &mut Engine, action: &Action) -> Result<Vec<Row>, String> {
         let (ports, hosts) = (fabric.graph().ports(), fabric.graph().hosts);
         let port_exists = |port: PortId| match port {
             port if port < ports => Ok(()),
@@ -176,7 +176,7 @@ impl Admission {
             Some(host) if host >= hosts => Err(format!("there is no host {host}, only {hosts}")),
             _ => Ok(()),
         };
-        Ok(match action {
+        Ok(match *action {
             Action::Queue(port, setting) => {
                 port_exists(port)?;
                 let taken = fabric.set_queue(engine, port, setting);

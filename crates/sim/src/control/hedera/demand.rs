@@ -139,7 +139,9 @@ mod tests {
                 (1.0 - used) / more as f64
             };
             let step = growing.iter().flat_map(|&n| ends(n)).map(|end| room(end, &shares)).fold(1.0, f64::min);
-            growing.iter().for_each(|&n| shares[n] += step);
+            for &n in &growing {
+                shares[n] += step;
+            }
             let full = |n: usize| {
                 ends(n).iter().any(|&end| {
                     let all = (0..flows.len()).filter(|&m| ends(m).contains(&end));

@@ -64,7 +64,7 @@ impl Spain {
         let (vlans, interfaces) = (self.plan(graph), Interfaces::new(graph, &|_| true));
         let ports = graph.host_ports();
         let fits = |path: &&Vec<PortId>| {
-            let whole = if graph.multi_homed() { path.to_vec() } else { with_a_host(graph, &ports, path) };
+            let whole = if graph.multi_homed() { (*path).clone() } else { with_a_host(graph, &ports, path) };
             interfaces.path_bits(&whole).is_some()
         };
         let paths = vlans.paths();

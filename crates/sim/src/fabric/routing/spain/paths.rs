@@ -45,7 +45,9 @@ impl<'a> Field<'a> {
             if paths.contains(&path) {
                 break;
             }
-            path.iter().for_each(|&port| weights[port as usize / 2] += WHOLE * links as u64);
+            for &port in &path {
+                weights[port as usize / 2] += WHOLE * links as u64;
+            }
             paths.push(path);
         }
         paths

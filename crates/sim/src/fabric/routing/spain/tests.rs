@@ -19,7 +19,9 @@ fn switches(n: u32, links: &[(u32, u32)]) -> Graph {
     let (rate, delay) = (Rate::from_gbps(1), Duration::from_us(1));
     let nodes: Vec<NodeId> = (0..n).map(|s| graph.add_switch(format!("s{s}"), Level::Edge, None)).collect();
     (0..n).for_each(|host| graph.connect(host, nodes[host as usize], rate, delay));
-    links.iter().for_each(|&(a, b)| graph.connect(nodes[a as usize], nodes[b as usize], rate, delay));
+    for &(a, b) in links {
+        graph.connect(nodes[a as usize], nodes[b as usize], rate, delay);
+    }
     graph
 }
 
