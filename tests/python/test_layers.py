@@ -53,11 +53,11 @@ LAYERS = {
         config standings telemetry
         demotion endpoint rank
         ends
-        back_off object outbox pacer pull ranges retries round_trip turn
+        back_off object outbox pacer pull random ranges retries round_trip turn
         arrived
         testing
         homa ndp phost roce scdp tcp udp
-        multipath
+        multipath uec
     """,
     "host": """
         hash_tree key_file marking random received

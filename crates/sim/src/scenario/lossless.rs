@@ -1,7 +1,7 @@
 //! What is wrong with a scenario whose switches pause who sends to them.
 
 use super::remarks::Remark;
-use super::{BufferSize, QueueKind, RoutingMode, Scenario, TransportName};
+use super::{BufferSize, QueueKind, Scenario, TransportName};
 use crate::fabric::graph::Graph;
 use crate::fabric::pfc::Pfc;
 use crate::host::protocol::{Protocol, Transport};
@@ -89,7 +89,7 @@ impl Scenario {
             }
             _ => {}
         }
-        if matches!(mode, RoutingMode::PerPacket | RoutingMode::PerPacketPermuted) {
+        if mode.reorders() {
             let repeats = if transport.goes_back() { "sends most of them again" } else { "takes those for lost" };
             let text = format!("{roce}: packets that take several paths overtake each other, and it {repeats}");
             remarks.push(Remark::new("routing.mode", text, "mode = \"per-flow\"", true));

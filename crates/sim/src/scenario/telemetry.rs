@@ -24,6 +24,7 @@ impl Scenario {
             RoutingMode::Valiant => (2 * shortest).saturating_sub(1),
             // Pairs of hosts that its file leaves out have shortest paths.
             RoutingMode::Weighted => shortest.max(self.routing.weighted.most_switches()),
+            RoutingMode::Spain => shortest.max(self.routing.spain.most_switches(&paths.graph)),
             _ => shortest,
         };
         let message = || {

@@ -1,6 +1,6 @@
 //! `transport.window`: windows that follow the fabric.
 
-use super::{RoutingMode, Scenario, TransportName, WindowRule};
+use super::{Scenario, TransportName, WindowRule};
 use crate::fabric::graph::{Graph, PortId};
 use crate::fabric::routing::{Exchange, LongestPath, Routes};
 use crate::host::protocol::{Protocol, Transport};
@@ -34,7 +34,7 @@ impl Scenario {
         paths: &Paths,
     ) -> Option<LongestPath> {
         let mode = self.routing.resolve(name);
-        let sprayed = matches!(mode, RoutingMode::PerPacket | RoutingMode::PerPacketPermuted | RoutingMode::Drill);
+        let sprayed = mode.reorders();
         let exchange = Exchange {
             packet: transport.packet_bytes(),
             reply: transport.header_bytes(),

@@ -392,6 +392,13 @@ schemes! {
     },
 }
 
+impl RoutingMode {
+    /// Whether packets of a flow overtake each other because they take several paths at once.
+    pub fn reorders(self) -> bool {
+        matches!(self, Self::PerPacket | Self::PerPacketPermuted | Self::Drill | Self::Presto | Self::Detail)
+    }
+}
+
 /// What a host keeps of an endpoint to choose path bits by: one state for each of its subflows.
 #[derive(Clone, Debug)]
 pub struct FlowPaths {

@@ -70,6 +70,11 @@ impl Spain {
         let paths = vlans.paths();
         (vlans.count, paths.clone().count() - paths.filter(fits).count())
     }
+
+    /// Switches on the longest of its paths.
+    pub(crate) fn most_switches(&self, graph: &Graph) -> usize {
+        self.plan(graph).paths().map(|path| path.len() + 1).max().unwrap_or(0)
+    }
 }
 
 /// A path between switches, from the first host of the first one on.
