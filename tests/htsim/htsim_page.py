@@ -58,7 +58,7 @@ def interval(values: Sequence[float]) -> str:
 def table(record: Record, kind: str) -> str:
     """All cases on one matrix."""
     lines = [
-        "| transport | csg-htsim, mean FCT in us | Anabranch | ratio | csg-htsim, last flow | Anabranch | apart |",
+        "| transport | theirs, mean FCT in us | Anabranch | ratio | theirs, last flow | Anabranch | apart |",
         "|---|---:|---:|---:|---:|---:|---:|",
     ]
     for case in CASES:
