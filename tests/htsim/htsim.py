@@ -1,7 +1,8 @@
 """Compares transports with those of csg-htsim, a simulator by others: the same fabric, settings and matrices.
 
 Called by `make htsim-record HTSIM=FOLDER UET=FOLDER`, clones of https://github.com/Broadcom/csg-htsim and of its fork
-https://github.com/ultraethernet/uet-htsim, of which copies are built; the result is docs/fidelity/htsim.md. Some transports are also run with the faults mended that repairs.patch has.
+https://github.com/ultraethernet/uet-htsim, of which copies are built; the result is docs/fidelity/htsim.md. Some
+transports are also run with the faults mended that repairs.patch has.
 """
 
 import argparse
@@ -122,9 +123,7 @@ def main() -> None:
             if not file.is_file():
                 parser.error(f"there is no {file}, which a clone of {name} has")
         with tempfile.TemporaryDirectory() as made:
-            plain, repaired = (
-                build(source, Path(made) / str(mended), repaired=mended) for mended in (False, True)
-            )
+            plain, repaired = (build(source, Path(made) / str(mended), repaired=mended) for mended in (False, True))
             uet = build_uet(told.uet, Path(made) / "uet")
 
             def programs(case: Case) -> Path:
