@@ -139,7 +139,7 @@ fn volumes() -> Setup {
 
 /// One run for each transport, with everything that draws random numbers or decides between equals.
 fn runs() -> Vec<(&'static str, Setup)> {
-    use RoutingMode::{PerFlow, PerPacket, PerPacketPermuted, Single, Spain};
+    use RoutingMode::{PerFlow, PerPacket, PerPacketPermuted, Single};
     let incast = (1..16).map(|h| unicast(h, 0, 50_000)).collect();
     let newreno = setup(star(16), drop_tail(20), tcp_with(Algorithm::NewReno, |_| {}), Single, incast);
     let reno = tcp_with(Algorithm::Reno, |c| c.delayed_ack = true);
@@ -172,30 +172,11 @@ fn runs() -> Vec<(&'static str, Setup)> {
     let phost = setup(fat_tree(), priority(8), Protocol::Phost(phost), PerPacket, several.collect());
     let (core, slow) = (Target::Switch(32), Target::Link(0));
     let pfc = Pfc { priorities: 1, threshold: Threshold::Fixed { xoff: 9000, xon: 6000 }, headroom: None };
-    let to_one = || (1..16).map(|h| Session { start: at(u64::from(h)), ..unicast(h, 0, 60_000) }).collect();
     let lossless = |config| setup(fat_tree(), drop_tail(u32::MAX), Protocol::Roce(config), PerFlow, to_one());
     let timely = TimelyConfig { segment: Bytes(2000), ..TimelyConfig::default() };
     let timely = RoceConfig::default().with(Congestion::Timely(timely));
     let hpcc = RoceConfig::default().with(Congestion::Hpcc(HpccConfig::default()));
-    let uec = |control| Protocol::Uec(UecConfig { control, initial_window: Some(12), ..UecConfig::default() });
-    let eqds = setup(fat_tree(), trim(6), uec(Control::Eqds), PerFlow, strided(16, 6));
-    let nscc = setup(fat_tree(), drop_tail(6), uec(Control::Nscc), PerFlow, groups());
-    let presto = setup(fat_tree(), drop_tail(10), Protocol::Tcp(tcp), RoutingMode::Presto, strided(16, 6));
-    let presto = Setup { changes: vec![(at(1500), Change::Cut(core))], reorder: Some(us(500)), ..presto };
-    let urgent = TcpConfig { priority_thresholds: vec![Bytes(20_000)], fast_retransmit: false, ..TcpConfig::default() };
-    let marking = |_| Queue::Ecn(Ecn::new(Limit::NONE, Limit::Packets(20)));
-    let detail = setup(fat_tree(), marking, Protocol::Tcp(urgent), RoutingMode::Detail, to_one());
-    let detail = Setup { pfc: Some(Pfc { priorities: 2, ..pfc }), reorder: Some(us(10_000)), ..detail };
-    let placed = |controller: AnyController| {
-        let dctcp = tcp_with(Algorithm::Dctcp, |_| {});
-        let controllers = vec![controller.shared()];
-        Setup { controllers, ..setup(fat_tree(), ecn(40, 8), dctcp, PerFlow, strided(16, 8)) }
-    };
-    let (period, delay) = (us(200), us(20));
-    let hedera = placed(AnyController::Hedera(Hedera { period, delay, ..Hedera::default() }));
-    let mahout = placed(AnyController::Mahout(Mahout { period, delay, ..Mahout::default() }));
-    let spain = setup(leaf_spine(), drop_tail(20), tcp_with(Algorithm::NewReno, |_| {}), Spain, strided(12, 5));
-    vec![
+    let mut runs = vec![
         ("newreno-incast", newreno),
         ("reno-sprayed-jitter", Setup { host_jitter: Jitter::Time(us(1)), ..reno }),
         ("cubic-sack", cubic),
@@ -240,6 +221,40 @@ fn runs() -> Vec<(&'static str, Setup)> {
         ("roce-incast-lossless", Setup { pfc: Some(pfc), ..lossless(RoceConfig::default()) }),
         ("timely-short-segments-lossless", Setup { pfc: Some(pfc), ..lossless(timely) }),
         ("hpcc-incast-lossless", Setup { pfc: Some(pfc), ..lossless(hpcc) }),
+    ];
+    runs.extend(sprayed_and_balanced(pfc));
+    runs
+}
+
+/// All hosts send to the first, one after the other.
+fn to_one() -> Vec<Session> {
+    (1..16).map(|h| Session { start: at(u64::from(h)), ..unicast(h, 0, 60_000) }).collect()
+}
+
+/// Runs whose senders, switches or controllers choose paths.
+fn sprayed_and_balanced(pfc: Pfc) -> Vec<(&'static str, Setup)> {
+    use RoutingMode::{PerFlow, Spain};
+    let core = Target::Switch(32);
+    let tcp = TcpConfig { rto_min: us(1000), rto_initial: us(10_000), ..TcpConfig::default() };
+    let uec = |control| Protocol::Uec(UecConfig { control, initial_window: Some(12), ..UecConfig::default() });
+    let eqds = setup(fat_tree(), trim(6), uec(Control::Eqds), PerFlow, strided(16, 6));
+    let nscc = setup(fat_tree(), drop_tail(6), uec(Control::Nscc), PerFlow, groups());
+    let presto = setup(fat_tree(), drop_tail(10), Protocol::Tcp(tcp), RoutingMode::Presto, strided(16, 6));
+    let presto = Setup { changes: vec![(at(1500), Change::Cut(core))], reorder: Some(us(500)), ..presto };
+    let urgent = TcpConfig { priority_thresholds: vec![Bytes(20_000)], fast_retransmit: false, ..TcpConfig::default() };
+    let marking = |_| Queue::Ecn(Ecn::new(Limit::NONE, Limit::Packets(20)));
+    let detail = setup(fat_tree(), marking, Protocol::Tcp(urgent), RoutingMode::Detail, to_one());
+    let detail = Setup { pfc: Some(Pfc { priorities: 2, ..pfc }), reorder: Some(us(10_000)), ..detail };
+    let placed = |controller: AnyController| {
+        let dctcp = tcp_with(Algorithm::Dctcp, |_| {});
+        let controllers = vec![controller.shared()];
+        Setup { controllers, ..setup(fat_tree(), ecn(40, 8), dctcp, PerFlow, strided(16, 8)) }
+    };
+    let (period, delay) = (us(200), us(20));
+    let hedera = placed(AnyController::Hedera(Hedera { period, delay, ..Hedera::default() }));
+    let mahout = placed(AnyController::Mahout(Mahout { period, delay, ..Mahout::default() }));
+    let spain = setup(leaf_spine(), drop_tail(20), tcp_with(Algorithm::NewReno, |_| {}), Spain, strided(12, 5));
+    vec![
         (
             "eqds-failure",
             Setup { changes: vec![(at(100), Change::Cut(core)), (at(900), Change::Restore(core))], ..eqds },

@@ -400,26 +400,6 @@ fn protocols() -> impl Strategy<Value = Protocol> {
             })
         },
     );
-    let controls = select(vec![Control::Nscc, Control::Rccc, Control::Both, Control::Eqds]);
-    let sprayings = select(vec![
-        None,
-        Some(Spraying::Oblivious),
-        Some(Spraying::Bitmap),
-        Some(Spraying::Reps),
-        Some(Spraying::Mixed),
-    ]);
-    let uec = (controls, sprayings, 0..7_u32, 1..40_u32, any::<bool>()).prop_map(
-        |(control, spraying, entropies, initial_window, slow)| {
-            Protocol::Uec(UecConfig {
-                control,
-                spraying,
-                entropies: 1 << entropies,
-                initial_window: Some(initial_window),
-                rto: Duration::from_us(if slow { 1000 } else { 50 }),
-                ..UecConfig::default()
-            })
-        },
-    );
     let levels = prop_oneof![Just(vec![]), Just(vec![Bytes(2000), Bytes(20_000)])];
     let homa = (1..40_u64, prop::option::of(1..20_000_u64), levels, 4..9_u8, prop::option::of(1..5_u8)).prop_map(
         |(window, unscheduled, cutoffs, priorities, overcommitment)| {
@@ -435,8 +415,13 @@ fn protocols() -> impl Strategy<Value = Protocol> {
         },
     );
     // Boxed: all strategies together would not fit on a test thread's stack.
+    prop_oneof![3 => tcp, 2 => ndp, 2 => scdp, 2 => multipath, 2 => homa, 2 => phost(), 2 => uec()].boxed()
+}
+
+/// pHost.
+fn phost() -> impl Strategy<Value = Protocol> {
     // A rate that need not be that of the links: its timeouts may be too short or too long.
-    let phost = (1..20_u32, prop::option::of(0..20_u32), rates(), 2..4_u8, prop::option::of(1..3_000_u64)).prop_map(
+    (1..20_u32, prop::option::of(0..20_u32), rates(), 2..4_u8, prop::option::of(1..3_000_u64)).prop_map(
         |(window, free_tokens, rate, priorities, timeout)| {
             Protocol::Phost(PhostConfig {
                 window,
@@ -448,8 +433,31 @@ fn protocols() -> impl Strategy<Value = Protocol> {
                 ..PhostConfig::default()
             })
         },
-    );
-    prop_oneof![3 => tcp, 2 => ndp, 2 => scdp, 2 => multipath, 2 => homa, 2 => phost, 2 => uec].boxed()
+    )
+}
+
+/// Ultra Ethernet's transport, and EQDS.
+fn uec() -> impl Strategy<Value = Protocol> {
+    let controls = select(vec![Control::Nscc, Control::Rccc, Control::Both, Control::Eqds]);
+    let sprayings = select(vec![
+        None,
+        Some(Spraying::Oblivious),
+        Some(Spraying::Bitmap),
+        Some(Spraying::Reps),
+        Some(Spraying::Mixed),
+    ]);
+    (controls, sprayings, 0..7_u32, 1..40_u32, any::<bool>()).prop_map(
+        |(control, spraying, entropies, initial_window, slow)| {
+            Protocol::Uec(UecConfig {
+                control,
+                spraying,
+                entropies: 1 << entropies,
+                initial_window: Some(initial_window),
+                rto: Duration::from_us(if slow { 1000 } else { 50 }),
+                ..UecConfig::default()
+            })
+        },
+    )
 }
 
 fn sizes() -> impl Strategy<Value = Bytes> {

@@ -46,6 +46,7 @@ impl Scenario {
 mod tests {
     use super::*;
     use crate::scenario::tests::plan;
+    use anabranch_transport::Rate;
 
     const TEXT: &str = r#"
 fabric = { topology = "leaf-spine", leaves = 2, spines = 2, hosts_per_leaf = 2, rate = "100Gbps", delay = "1us" }
@@ -80,7 +81,7 @@ placement = { pattern = "random" }
         for name in [TransportName::Uec, TransportName::Eqds] {
             let (needs, Protocol::Uec(config)) = carrier(name, &[]) else { panic!("it is Ultra Ethernet's") };
             // Two paths, but a host has one link.
-            assert_eq!((needs, config.rate.map(|rate| rate.bps())), (true, Some(100_000_000_000)));
+            assert_eq!((needs, config.rate), (true, Some(Rate::from_gbps(100))));
             assert_eq!(config.round_trip, Some(Duration(8_000_000 + 4 * (1500 + 64) * 80)));
         }
         let (_, Protocol::Uec(config)) = carrier(TransportName::Uec, &["transport.uec.round_trip=20us"]) else {

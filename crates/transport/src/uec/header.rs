@@ -69,8 +69,10 @@ impl Header {
     #[inline]
     pub fn entropy(&self) -> u16 {
         match *self {
-            Self::Data { entropy, .. } | Self::Request { entropy, .. } => entropy,
-            Self::Ack { entropy, .. } | Self::Nack { entropy, .. } => entropy,
+            Self::Data { entropy, .. }
+            | Self::Request { entropy, .. }
+            | Self::Ack { entropy, .. }
+            | Self::Nack { entropy, .. } => entropy,
             Self::Pull { .. } => 0,
         }
     }

@@ -10,7 +10,7 @@
 //! which of them are congested.
 //!
 //! Not here: messages and their ordering modes, loss detection without trimming (SLEEK), the receiver's
-//! own limits (PCIe, oversubscription), security. The two most important types are [`Sender`] and [`Receiver`].
+//! own limits (`PCIe`, oversubscription), security. The two most important types are [`Sender`] and [`Receiver`].
 
 mod config;
 mod credit;

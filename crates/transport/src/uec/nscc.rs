@@ -300,7 +300,9 @@ mod tests {
             nscc.window = 100_000.0;
             nscc.on_ack(at(1), &answer(12, false, 0.0));
             (nscc.adjusted_at, nscc.window, nscc.increase) = (at(100), 100_000.0, 0.0);
-            answers.iter().for_each(|answer| nscc.on_ack(at(101), answer));
+            for answer in answers {
+                nscc.on_ack(at(101), answer);
+            }
             nscc
         };
         // 4 us of wait, 5 to the target: 12 000 x 5 / 9 for each byte.

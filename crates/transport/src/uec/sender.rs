@@ -15,6 +15,16 @@ use crate::{Arrival, Endpoint, Event, FailureReason, Stats, Transmit};
 /// How many timeouts a sender waits for credit when nothing is on its way: many senders may share the receiver's link.
 const CREDIT_WAIT: u64 = 16;
 
+/// What becomes of a request for credit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Request {
+    None,
+    /// One is to be sent.
+    Due,
+    /// One has been sent, and is not acknowledged.
+    Sent,
+}
+
 /// The sending end of a connection. Reports `Closed` when the receiver has everything, or `Failed`.
 #[derive(Clone, Debug)]
 pub struct Sender {
@@ -24,7 +34,7 @@ pub struct Sender {
     window: Window,
     /// By the control: at least one of them.
     credit: Option<Credit>,
-    nscc: Option<Nscc>,
+    nscc: Option<Box<Nscc>>,
     entropies: Entropies,
     /// Bytes that the receiver has, by its last acknowledgement.
     received: u64,
@@ -34,9 +44,7 @@ pub struct Sender {
     departure: Time,
     /// The receiver has answered since the last timeout.
     answered: bool,
-    /// A request is to be sent; one has been and is not acknowledged.
-    requests: bool,
-    requested: bool,
+    request: Request,
     /// Full packets, and headers.
     packet: u32,
     header: u32,
@@ -57,15 +65,14 @@ impl Sender {
                 let ahead = if config.control == Control::Eqds { config.first_window() } else { 0 };
                 Credit::new(config.first_window(), ahead)
             }),
-            nscc: config.control.has_window().then(|| Nscc::new(config)),
+            nscc: config.control.has_window().then(|| Box::new(Nscc::new(config))),
             entropies: Entropies::new(config.spraying(), config.entropies, config.most_skips(), seed),
             received: 0,
             timer: RetransmissionTimer::new(config.rto, config.rto_initial, config.retries),
             deadline: NEVER,
             departure: Time::ZERO,
             answered: false,
-            requests: false,
-            requested: false,
+            request: Request::None,
             packet: config.packet.0 as u32,
             header: config.header.0 as u32,
             event: None,
@@ -108,7 +115,7 @@ impl Sender {
     /// Whether there is something that may leave.
     fn has_packet(&self) -> bool {
         let new = self.unsent() > 0 && self.window.has_room();
-        !self.done && (self.requests || ((new || self.window.lost() > 0) && self.may_send()))
+        !self.done && (self.request == Request::Due || ((new || self.window.lost() > 0) && self.may_send()))
     }
 
     /// Bytes on their way, as if all packets were full ones.
@@ -119,7 +126,7 @@ impl Sender {
     /// Whether credit and window have room for a full packet.
     fn may_send(&self) -> bool {
         let room = |nscc: &Nscc| self.in_flight() + f64::from(self.packet) <= nscc.window();
-        self.credit.as_ref().is_none_or(Credit::has) && self.nscc.as_ref().is_none_or(room)
+        self.credit.as_ref().is_none_or(Credit::has) && self.nscc.as_deref().is_none_or(room)
     }
 
     /// The target that the next message tells.
@@ -168,7 +175,9 @@ impl Sender {
             rest &= rest - 1;
         }
         if of_request {
-            self.requested = false;
+            if self.request == Request::Sent {
+                self.request = Request::None;
+            }
             return;
         }
         self.window.acknowledge(seq);
@@ -213,7 +222,7 @@ impl Sender {
         if self.work() == 0 {
             return NEVER;
         }
-        now + self.timer.timeout() * if self.requested { 1 } else { CREDIT_WAIT }
+        now + self.timer.timeout() * if self.request == Request::Sent { 1 } else { CREDIT_WAIT }
     }
 
     fn finish(&mut self, event: Event) {
@@ -261,7 +270,9 @@ impl Endpoint for Sender {
             return self.finish(Event::Closed);
         }
         let wanted = self.wanted();
-        self.requests |= self.credit.as_ref().is_some_and(|credit| credit.is_stuck(wanted));
+        if self.credit.as_ref().is_some_and(|credit| credit.is_stuck(wanted)) {
+            self.request = Request::Due;
+        }
         if self.window.in_flight() == 0 {
             self.deadline = self.credit_due(now);
         }
@@ -284,7 +295,9 @@ impl Endpoint for Sender {
                 // What it gave itself was for packets that the receiver answers.
                 credit.on_answer();
             }
-            self.requests |= self.lacks_credit();
+            if self.lacks_credit() {
+                self.request = Request::Due;
+            }
         }
         self.arm(now);
     }
@@ -304,11 +317,11 @@ impl Endpoint for Sender {
         if self.done || self.departure > now {
             return None;
         }
-        if std::mem::take(&mut self.requests) {
+        if self.request == Request::Due {
+            self.request = Request::Sent;
             let (wanted, entropy) = (self.wanted(), self.entropies.next());
             let total = self.credit.as_mut().map_or(0, |credit| credit.ask(wanted));
             let (object, sent) = (self.object.bytes(), Stamp::of(now));
-            self.requested = true;
             self.deadline = self.deadline.min(now + self.timer.timeout());
             return Some(Transmit::control(Header::Request { object, total, sent, entropy }, 0, self.header));
         }
@@ -338,7 +351,9 @@ impl Endpoint for Sender {
             self.arm(now);
         }
         let wanted = self.wanted();
-        self.requests |= !self.done && self.credit.as_ref().is_some_and(|credit| credit.is_stuck(wanted));
+        if !self.done && self.credit.as_ref().is_some_and(|credit| credit.is_stuck(wanted)) {
+            self.request = Request::Due;
+        }
     }
 
     fn poll_timeout(&self) -> Option<Time> {

@@ -29,9 +29,13 @@ fn answers_to_packets_never_sent_are_ignored() {
     ];
     for control in ALL {
         let mut s = Sender::new(&config(control), Some(100 * PAYLOAD), 1);
-        forged.iter().for_each(|&header| s.handle_packet(Time(1), &arrival(header)));
+        for header in forged {
+            s.handle_packet(Time(1), &arrival(header));
+        }
         assert_eq!(drain(&mut s, Time(1)), 12);
-        forged.iter().for_each(|&header| s.handle_packet(Time(2), &arrival(header)));
+        for header in forged {
+            s.handle_packet(Time(2), &arrival(header));
+        }
         assert_eq!((drain(&mut s, Time(2)), s.poll_event()), (0, None), "{control:?}");
     }
 }
