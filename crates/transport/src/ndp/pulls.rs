@@ -146,7 +146,9 @@ mod tests {
         (0..2).for_each(|_| _ = p.send());
         assert_eq!(p.oldest(), 0, "the initial window");
         // One of the young ones is answered before the last of the old ones.
-        [0, 1, 2, 3, 5].into_iter().for_each(|number| p.answer(number));
+        for number in [0, 1, 2, 3, 5] {
+            p.answer(number);
+        }
         let taken: Vec<u64> = std::iter::repeat_with(|| {
             let oldest = p.oldest();
             p.answer(oldest);

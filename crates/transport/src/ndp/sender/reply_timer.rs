@@ -194,7 +194,7 @@ mod tests {
         timer.sample(Duration::from_us(10));
         let mut due = [ms(10), ms(10) + timer.interval() / 2];
         let remedies = std::iter::from_fn(|| {
-            let next = if due[0] <= due[1] { 0 } else { 1 };
+            let next = usize::from(due[0] > due[1]);
             let remedy = timer.on_timeout(due[next]);
             due[next] += timer.interval();
             Some(remedy)
