@@ -6,7 +6,7 @@ use anabranch_sim::fabric::routing::RoutingMode::PerPacket;
 use anabranch_sim::fabric::topology::{FatTree, Layers, TopologyConfig};
 use anabranch_sim::host::protocol::Protocol;
 use anabranch_sim::measure::RunRecord;
-use anabranch_sim::network::{Change, Fallback, Setup, Target};
+use anabranch_sim::network::{Change, Ending, Fallback, Network, Setup, Straggler, Target};
 use anabranch_sim::workload::{Mode, Session};
 use anabranch_transport::ndp::{Multicast, NdpConfig};
 use anabranch_transport::{Duration, Rate};
@@ -40,13 +40,17 @@ fn payload(bytes: u64) -> Duration {
     Duration(FULL.ps() * bytes.div_ceil(1436))
 }
 
+fn link_of(graph: &Graph, host: u32) -> u32 {
+    (0..graph.ports()).find(|&port| graph.port_owner(port) == host).expect("it has one") / 2
+}
+
 /// A run with some links slower, and besides the session others between hosts of their own.
 fn record(protocol: Protocol, sessions: Vec<Session>, slow: Option<(u32, u64)>, fallback: Fallback) -> RunRecord {
     let mut setup = setup(fat_tree(), mlfq_trim(8), protocol, PerPacket, sessions);
     setup.groups[0].fallback = Some(fallback);
     let graph = std::sync::Arc::clone(&setup.graph);
-    let link_of = |host| (0..graph.ports()).find(|&port| graph.port_owner(port) == host).expect("it has one") / 2;
-    let changes = slow.map(|(host, mbps)| (at(0), Change::Rate(Target::Link(link_of(host)), Rate::from_mbps(mbps))));
+    let slower = |(host, mbps)| (at(0), Change::Rate(Target::Link(link_of(&graph, host)), Rate::from_mbps(mbps)));
+    let changes = slow.map(slower);
     complete(Setup { changes: changes.into_iter().collect(), ..setup })
 }
 
@@ -94,6 +98,24 @@ fn a_slow_receiver_holds_up_the_others_of_its_group() {
     }
     let apart = writes(ndp(WINDOW), slow);
     assert!([apart[0], apart[2]].iter().all(|&took| took < payload(SIZE) * 3), "{apart:?}");
+}
+
+/// Packets that are on their way to it then time out one after the other.
+#[test]
+fn the_others_go_on_without_a_receiver_whose_link_fails() {
+    for protocol in [multicast(Multicast::RepeatToAll), multicast(Multicast::RepeatToOne)] {
+        let graph = fat_tree();
+        let changes = vec![cut(link_of(&graph, REPLICAS[1]), at(10_000))];
+        let setup = setup(graph, mlfq_trim(8), protocol, PerPacket, vec![write()]);
+        let mut network = Network::new(Setup { changes, ..setup });
+        let ending = network.run(|_| true);
+        let record = RunRecord::take(&mut network, ending);
+        assert_eq!((&record.ending, record.flows[1].end), (&Ending::Complete, None));
+        assert_eq!([0, 1, 2].map(|row| record.flows[row].straggler), [None, Some(Straggler::Dropped), None]);
+        // Half of what it would take them to give up the sender: 1000 pauses of 8 ms and more.
+        let wait = [0, 2].map(|row| fct(&record, row) - payload(SIZE));
+        assert!(wait.iter().all(|&wait| wait > ms(3900) && wait < ms(4700)), "{wait:?}");
+    }
 }
 
 /// Other flows to each receiver, so that each loses other packets. Without codes each loss is sent again, and with them any symbol makes up for any.

@@ -80,6 +80,8 @@ pub(crate) struct Pair<E: Endpoint> {
     busy_until: Vec<Time>,
     /// A node's own link, if it is slower: of one byte, and until when it is busy.
     last_links: Vec<Option<(u64, Time)>>,
+    /// A node's link, and when it is cut.
+    cut: Option<(usize, Time)>,
     pulls: Vec<PullQueue<()>>,
     /// Each node is a host of its own: whoever has a claim stands.
     standings: Vec<Standings<usize>>,
@@ -108,6 +110,7 @@ impl<E: Endpoint> Pair<E> {
             ps_per_byte: 8_000 / gbps,
             busy_until: vec![Time::ZERO; n],
             last_links: vec![None; n],
+            cut: None,
             pulls: vec![PullQueue::new(pull_interval); n],
             standings: vec![Standings::default(); n],
             wire: Vec::new(),
@@ -129,6 +132,12 @@ impl<E: Endpoint> Pair<E> {
         self
     }
 
+    /// The same with the link of a node cut from a certain time on: what is sent to it or by it then is lost.
+    pub(crate) fn with_cut(mut self, node: usize, at: Time) -> Self {
+        self.cut = Some((node, at));
+        self
+    }
+
     fn put_on_wire(&mut self, from: usize, t: Transmit<E::Header>) {
         let targets: Vec<usize> = match (from, t.to) {
             (0, GROUP) => self.group.clone(),
@@ -141,7 +150,8 @@ impl<E: Endpoint> Pair<E> {
         let start = self.busy_until[from].max(self.now);
         self.busy_until[from] = start + Duration(u64::from(t.size) * self.ps_per_byte);
         for to in targets {
-            let fate = (self.policy)(self.sent, from, &t);
+            let is_cut = self.cut.is_some_and(|(node, at)| self.now >= at && (node == from || node == to));
+            let fate = if is_cut { Fate::Drop } else { (self.policy)(self.sent, from, &t) };
             self.sent += 1;
             self.log.push((self.now, from, to, t, fate));
             let peer: Peer = if from == 0 { 0 } else { (from - 1) as Peer };

@@ -50,7 +50,8 @@ pub struct NdpConfig {
     /// state for the maximum segment lifetime.
     pub linger: Duration,
     /// Timeouts in a row, with nothing from the peer in between, after which an end gives up. The pauses double, up to
-    /// eight times the first; before a round trip is known none is shorter than `rto_initial`. At least 1. Not in the paper.
+    /// eight times the first; before a round trip is known none is shorter than `rto_initial`. A sender to several waits for
+    /// half of the least time that this takes a receiver. At least 1. Not in the paper.
     pub retries: u32,
     /// Whether switches return to the sender the headers that they cannot queue (NDP §3.2), and senders act on it.
     pub return_to_sender: bool,

@@ -7,9 +7,10 @@
 
 use super::config::Multicast;
 use super::header::{ANY_PULL, Header};
+use super::timer::shortest_patience;
 use super::{NdpConfig, Sender};
 use crate::outbox::Outbox;
-use crate::units::Time;
+use crate::units::{Duration, Time};
 use crate::{Arrival, Endpoint, Event, FailureReason, GROUP, Peer, Stats, Transmit};
 
 /// The sending end of a connection to several receivers. Reports `PeerCompleted` for each that has everything and `PeerDropped` for each that does not
@@ -18,6 +19,11 @@ use crate::{Arrival, Endpoint, Event, FailureReason, GROUP, Peer, Stats, Transmi
 pub struct GroupSender {
     /// The account of each receiver. What was sent to all counts in `stats`, what was sent to one in its own.
     members: Vec<Sender>,
+    /// When the first timeout of each came since it was last heard.
+    silent_since: Vec<Option<Time>>,
+    /// After how long it is given up. While the group waits for it, the others get nothing and lose patience with the sender themselves: half of the
+    /// shortest time that this takes them.
+    patience: Duration,
     multicast: Multicast,
     events: Outbox<Event, 1>,
     open: usize,
@@ -31,7 +37,9 @@ impl GroupSender {
         // A returned header does not say which copy it was.
         let own = NdpConfig { return_to_sender: false, ..config.clone() };
         Self {
-            members: (0..receivers).map(|_| Sender::new(&own, object_bytes)).collect(),
+            members: (0..receivers).map(|_| Sender::of_group(&own, object_bytes)).collect(),
+            silent_since: vec![None; usize::from(receivers)],
+            patience: shortest_patience(config.pull_timeout, config.retries) / 2,
             multicast: config.multicast.unwrap_or_default(),
             events: Outbox::default(),
             open: usize::from(receivers),
@@ -42,6 +50,11 @@ impl GroupSender {
 
     fn open_members(&mut self) -> impl Iterator<Item = &mut Sender> {
         self.members.iter_mut().filter(|member| !member.is_done())
+    }
+
+    /// Whether a member that has timed out has been silent for too long.
+    fn is_gone(&mut self, now: Time, peer: usize) -> bool {
+        now.since(*self.silent_since[peer].get_or_insert(now)) >= self.patience
     }
 
     /// Reports what has become of a member.
@@ -101,6 +114,7 @@ impl Endpoint for GroupSender {
     fn handle_packet(&mut self, now: Time, arrival: &Arrival<Header>) {
         let peer = usize::from(arrival.from);
         if let Some(member) = self.members.get_mut(peer) {
+            self.silent_since[peer] = None;
             member.handle_packet(now, arrival);
             self.settle(peer);
         }
@@ -108,7 +122,11 @@ impl Endpoint for GroupSender {
 
     fn handle_timeout(&mut self, now: Time) {
         for peer in 0..self.members.len() {
+            let before = self.members[peer].stats().timeouts;
             self.members[peer].handle_timeout(now);
+            if self.members[peer].stats().timeouts > before && self.is_gone(now, peer) {
+                self.members[peer].give_up();
+            }
             self.settle(peer);
         }
     }

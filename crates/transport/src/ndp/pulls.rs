@@ -37,9 +37,13 @@ impl Pulls {
         self.unasked + self.old + self.young
     }
 
-    /// The oldest pull that should still be answered.
+    /// The oldest pull that should still be answered; which of those of its age is a guess: that they are answered in order.
     pub(super) fn oldest(&self) -> u64 {
-        if self.unasked > 0 { 0 } else { self.sent + 1 - u64::from(self.old + self.young).min(self.sent) }
+        match () {
+            () if self.unasked > 0 => 0,
+            () if self.old > 0 => self.old_end + 1 - u64::from(self.old),
+            () => self.sent + 1 - u64::from(self.young),
+        }
     }
 
     /// Whether packets of the initial window should still come.
@@ -132,6 +136,27 @@ mod tests {
         p.answer(99);
         assert_eq!(p.outstanding(), 0);
         assert_eq!(p.age(), 0);
+    }
+
+    #[test]
+    fn the_oldest_is_of_the_greatest_age_of_which_any_is_owed() {
+        let mut p = Pulls::open(1);
+        (0..4).for_each(|_| _ = p.send());
+        p.age();
+        (0..2).for_each(|_| _ = p.send());
+        assert_eq!(p.oldest(), 0, "the initial window");
+        // One of the young ones is answered before the last of the old ones.
+        for number in [0, 1, 2, 3, 5] {
+            p.answer(number);
+        }
+        let taken: Vec<u64> = std::iter::repeat_with(|| {
+            let oldest = p.oldest();
+            p.answer(oldest);
+            oldest
+        })
+        .take(3)
+        .collect();
+        assert_eq!((taken, p.outstanding()), (vec![4, 6, 7], 0), "7 was never sent");
     }
 
     #[test]

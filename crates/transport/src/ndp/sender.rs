@@ -57,6 +57,13 @@ impl Sender {
         }
     }
 
+    /// The account of one of several receivers.
+    pub(super) fn of_group(cfg: &NdpConfig, object_bytes: Option<u64>) -> Self {
+        let mut account = Self::new(cfg, object_bytes);
+        account.timer.count_rounds();
+        account
+    }
+
     /// The receiver spoke of packet `seq`; everything below `below` is there. False if it speaks of packets never sent.
     fn on_reply(&mut self, now: Time, seq: u64, below: u64) -> bool {
         if seq >= self.window.next() || below > self.window.next() {
@@ -138,6 +145,11 @@ impl Sender {
     /// Whether the receiver has everything, or was given up.
     pub(super) fn is_done(&self) -> bool {
         self.done
+    }
+
+    /// Takes it that the receiver is gone.
+    pub(super) fn give_up(&mut self) {
+        self.finish(Event::Failed(FailureReason::TimedOut));
     }
 
     /// Whether the receiver has ever answered.
@@ -261,7 +273,7 @@ impl Endpoint for Sender {
                     self.credit.allow(1);
                     self.credit.open_with_one();
                 }
-                Remedy::GiveUp => return self.finish(Event::Failed(FailureReason::TimedOut)),
+                Remedy::GiveUp => return self.give_up(),
             }
         }
         self.arm(now);

@@ -19,6 +19,13 @@ const PULL_WAIT: u64 = 256;
 /// Round trips are not believed beyond this many times the minimum, lest a forged stamp stops a connection.
 const MOST_MINIMA: u64 = 1000;
 
+/// The shortest silence after which an end gives up that pauses for `minimum` at least and retries so often.
+pub(super) fn shortest_patience(minimum: Duration, retries: u32) -> Duration {
+    let doubled = retries.min(MOST_DOUBLINGS);
+    let pauses = (2 << doubled) - 1 + (u64::from(retries - doubled) << MOST_DOUBLINGS);
+    minimum * pauses
+}
+
 /// A timeout that follows the round-trip time and doubles with each timeout in a row.
 #[derive(Clone, Debug)]
 pub(crate) struct RetransmissionTimer {
@@ -131,5 +138,17 @@ mod tests {
         assert!(p.on_packet());
         assert!(!p.on_packet());
         assert_eq!(p.timeout(), Duration::from_us(1));
+    }
+
+    #[test]
+    fn patience_is_the_sum_of_all_pauses() {
+        for retries in 1..9 {
+            let mut p = RetransmissionTimer::new(Duration::from_us(1), Duration::from_us(1), retries);
+            let mut sum = p.timeout();
+            while !p.back_off() {
+                sum = sum + p.timeout();
+            }
+            assert_eq!(shortest_patience(Duration::from_us(1), retries), sum);
+        }
     }
 }

@@ -33,8 +33,11 @@ pub(super) struct ReplyTimer {
     /// When a packet last left the host.
     sent_at: Time,
     last_reply: LastReply,
-    /// When packets were last taken for lost.
+    /// When packets were last taken for lost; if rounds count, for lost anew.
     timed_out_at: Time,
+    /// Whether packets that left one after the other, are sent again and time out again have then timed out twice in a row. Otherwise each
+    /// that times out makes those that follow it soon part of the same loss, and they may go round so for good.
+    counts_rounds: bool,
 }
 
 impl ReplyTimer {
@@ -46,7 +49,13 @@ impl ReplyTimer {
             sent_at: Time::ZERO,
             last_reply: LastReply::None,
             timed_out_at: Time::ZERO,
+            counts_rounds: false,
         }
+    }
+
+    /// From now on each round of losses counts as a timeout.
+    pub(super) fn count_rounds(&mut self) {
+        self.counts_rounds = true;
     }
 
     pub(super) fn deadline(&self) -> Time {
@@ -117,7 +126,9 @@ impl ReplyTimer {
     pub(super) fn on_timeout(&mut self, now: Time) -> Remedy {
         // Those that left one after the other time out so.
         let one_loss = self.last_reply == LastReply::BeforeTimeout && now.since(self.timed_out_at) < self.interval();
-        self.timed_out_at = now;
+        if !(one_loss && self.counts_rounds) {
+            self.timed_out_at = now;
+        }
         if self.last_reply == LastReply::SinceTimeout || one_loss {
             self.last_reply = LastReply::BeforeTimeout;
             Remedy::SendAgain
@@ -172,5 +183,23 @@ mod tests {
         let later = [20, 40, 80].map(|at| timer.on_timeout(ms(at)));
         assert_eq!(later, [Remedy::SendOne, Remedy::SendOne, Remedy::GiveUp], "two retries");
         assert!(timer.on_reply(), "the timeout is short again");
+    }
+
+    /// Two packets, half a timeout apart, each of which is sent again when it times out.
+    #[test]
+    fn where_rounds_count_packets_that_time_out_in_turn_end_with_giving_up() {
+        let mut timer = timer();
+        timer.count_rounds();
+        timer.on_reply();
+        timer.sample(Duration::from_us(10));
+        let mut due = [ms(10), ms(10) + timer.interval() / 2];
+        let remedies = std::iter::from_fn(|| {
+            let next = usize::from(due[0] > due[1]);
+            let remedy = timer.on_timeout(due[next]);
+            due[next] += timer.interval();
+            Some(remedy)
+        });
+        let last = remedies.take(20).position(|remedy| remedy == Remedy::GiveUp);
+        assert!(last.is_some_and(|last| (4..10).contains(&last)), "two retries, in {last:?} timeouts");
     }
 }

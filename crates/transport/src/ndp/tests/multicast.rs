@@ -1,6 +1,7 @@
 //! One sender, several receivers: node 0 and the others.
 
 use super::*;
+use crate::Peer;
 use crate::ndp::{GroupSender, Multicast};
 use proptest::prelude::*;
 
@@ -17,6 +18,20 @@ fn group_with(
     let sender = Connection::GroupSender(GroupSender::new(&cfg, Some(packets * PAYLOAD), receivers));
     let others = (0..receivers).map(|_| Connection::Receiver(Receiver::new(&cfg)));
     Pair::new(std::iter::once(sender).chain(others).collect(), DELAY, 1, PACKET, policy)
+}
+
+/// A channel that loses, trims or delays so many of 256 packets.
+fn unkind(bad: u8, seed: u64) -> impl FnMut(u64, usize, &Transmit<Header>) -> Fate {
+    move |n, _, t| {
+        let z = (n ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let z = (z ^ (z >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 20;
+        match z as u8 {
+            hit if hit >= bad => Fate::Deliver,
+            hit if hit % 3 == 0 => Fate::Drop,
+            hit if hit % 3 == 1 && t.trimmed_size < t.size => Fate::Trim,
+            _ => Fate::Late(Duration::from_us(z >> 8 & 1023)),
+        }
+    }
 }
 
 /// Runs to rest: all have everything, once, and all ends are closed. When each had it.
@@ -95,22 +110,49 @@ fn the_others_go_on_without_a_receiver_that_does_not_answer() {
     assert!(p.completed_at(1).is_some() && p.completed_at(2).is_none());
 }
 
+/// What the sender has said of each receiver, where the last one is cut off at `at`; the others must complete.
+#[track_caller]
+fn said_with_cut(p: Pair<Connection>, packets: u64, at: Time) -> Vec<Event> {
+    let last = p.nodes.len() - 1;
+    let mut p = p.with_cut(last, at);
+    assert!(p.run(Time::ZERO + Duration::from_secs(1000)), "{}", p.nodes[HUB].waiting_for());
+    let said: Vec<Event> = p.events[HUB].iter().map(|event| event.1).collect();
+    for node in 1..last {
+        assert!(p.completed_at(node).is_some(), "{node}: {said:?}");
+        assert_eq!(p.nodes[node].stats().bytes_delivered, packets * PAYLOAD);
+        assert!(said.contains(&Event::PeerCompleted(node as Peer - 1)), "{node}: {said:?}");
+    }
+    assert_eq!((said.len(), said.last()), (last + 1, Some(&Event::Closed)));
+    said
+}
+
+/// Packets are in flight then that left one after the other, and so time out one after the other.
+#[test]
+fn the_others_go_on_without_a_receiver_that_is_cut_off_in_mid_transfer() {
+    for multicast in [Multicast::RepeatToAll, Multicast::RepeatToOne] {
+        for at in (0..12).map(|n| Time::ZERO + PACKET * 100 + PACKET * n / 2) {
+            let said = said_with_cut(group_with(multicast, 250, 3, deliver), 250, at);
+            assert_eq!(said[0], Event::PeerDropped(2));
+        }
+    }
+}
+
 proptest! {
+    /// Whatever the channel does, and whenever one of them is cut off, the others get everything.
+    #[test]
+    fn the_others_complete_whenever_one_is_cut_off(
+        packets in 1..120_u64, receivers in 2..5_u16, bad in 0..60_u8, to_all in any::<bool>(), at in 0..2000_u64, seed in any::<u64>()
+    ) {
+        let multicast = if to_all { Multicast::RepeatToAll } else { Multicast::RepeatToOne };
+        let p = group_with(multicast, packets, receivers, unkind(bad, seed));
+        said_with_cut(p, packets, Time::ZERO + Duration::from_us(at));
+    }
+
     /// Whatever the channel does, all get everything.
     #[test]
     fn every_receiver_completes(packets in 1..120_u64, receivers in 2..5_u16, bad in 0..90_u8, to_all in any::<bool>(), seed in any::<u64>()) {
-        let fate = move |n: u64, _: usize, t: &Transmit<Header>| {
-            let z = (n ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            let z = (z ^ (z >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 20;
-            match z as u8 {
-                hit if hit >= bad => Fate::Deliver,
-                hit if hit % 3 == 0 => Fate::Drop,
-                hit if hit % 3 == 1 && t.trimmed_size < t.size => Fate::Trim,
-                _ => Fate::Late(Duration::from_us(z >> 8 & 1023)),
-            }
-        };
         let multicast = if to_all { Multicast::RepeatToAll } else { Multicast::RepeatToOne };
-        let mut p = group_with(multicast, packets, receivers, fate);
+        let mut p = group_with(multicast, packets, receivers, unkind(bad, seed));
         finish_all(&mut p, packets);
     }
 }
