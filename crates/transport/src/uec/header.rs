@@ -35,9 +35,9 @@ pub enum Header {
     Ack {
         /// Every packet below this one.
         below: u64,
-        /// The one that is answered; [`ACKS_A_REQUEST`] if it is a request.
+        /// The one that is answered; the largest number if it is a request.
         seq: u64,
-        /// Which of the 64 after [`map_base`] have arrived, the first in the lowest bit.
+        /// Which of 64 have arrived, the first in the lowest bit: those up to the answered one, but none up to `below`.
         map: u64,
         /// Bytes of all packets that have arrived, headers included.
         received: u64,
