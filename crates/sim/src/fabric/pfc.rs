@@ -81,7 +81,7 @@ pub fn reaction(rate: Rate, delay: Duration, packet: u64, priorities: u8) -> u64
 /// The share of its time that the link to a host idles while two others send to it at the rate of theirs, which is the same, and pauses go from
 /// `xoff` to `xon`: 0 to 1.
 ///
-/// Of each sender come packets at the rate C, and leave at C / 2. They come until a [reaction](reaction) R after XOFF, so that XOFF + R / 2
+/// Of each sender come packets at the rate C, and leave at C / 2. They come until a [`reaction`] R after XOFF, so that XOFF + R / 2
 /// wait at most. When they have fallen to XON, packets may come again, but the first ones do so after R, and 2 XON last for less.
 pub fn idle_share(xoff: u64, xon: u64, reaction: u64) -> f64 {
     let [xoff, xon, reaction] = [xoff, xon, reaction].map(|bytes| bytes as f64);

@@ -427,7 +427,7 @@ impl FlowPaths {
         }
     }
 
-    /// Whether a controller may choose the path: there is one, by [per-flow routing](per_flow).
+    /// Whether a controller may choose the path: there is one, by per-flow routing.
     pub fn is_placeable(&self) -> bool {
         self.others.is_empty() && matches!(self.first, FlowState::PerFlow(_))
     }
