@@ -34,6 +34,18 @@ impl Arrived {
         seq < self.base || (seq - self.base < self.bits() && self.bit(seq))
     }
 
+    /// Which of the 64 numbers from `first` on are in the set, the first in the lowest bit.
+    pub(crate) fn map(&self, first: u64) -> u64 {
+        let arrived = lowest(self.base.saturating_sub(first));
+        if self.words.is_empty() {
+            return arrived;
+        }
+        let word = |n: u64| u128::from(self.words[n as usize & (self.words.len() - 1)]);
+        let ring = (word(first / WORD + 1) << WORD | word(first / WORD)) >> (first % WORD);
+        // The ring's bits stand for other numbers below the lowest missing one, and where it ends.
+        arrived | ring as u64 & lowest((self.base + self.bits()).saturating_sub(first)) & !arrived
+    }
+
     /// Adds a [`Self::plausible`] number; false if it was there.
     pub(crate) fn insert(&mut self, seq: u64) -> bool {
         if seq == self.base {
@@ -84,6 +96,11 @@ impl Arrived {
     }
 }
 
+/// A word whose lowest `bits` bits are set; all if it has no more.
+fn lowest(bits: u64) -> u64 {
+    !u64::MAX.unbounded_shl(bits.min(WORD) as u32)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -120,6 +137,22 @@ mod tests {
                 prop_assert_eq!(a.count(), plain.len() as u64);
                 prop_assert_eq!(a.base(), (0..=plain.len() as u64).find(|s| !plain.contains(s)).unwrap());
             }
+        }
+
+        #[test]
+        fn a_map_is_that_of_single_numbers(
+            steps in prop::collection::vec(0u64..300, 0..400), starts in prop::collection::vec(0u64..1200, 1..40),
+        ) {
+            let mut a = Arrived::default();
+            for step in steps {
+                a.insert((a.base() + step).saturating_sub(50));
+            }
+            for start in starts {
+                let first = (a.base() + start).saturating_sub(400);
+                let plain = (0..WORD).map(|bit| u64::from(a.contains(first + bit)) << bit).sum::<u64>();
+                prop_assert_eq!(a.map(first), plain, "from {} on; the lowest missing is {}", first, a.base());
+            }
+            prop_assert_eq!(a.map(u64::MAX), 0);
         }
     }
 }

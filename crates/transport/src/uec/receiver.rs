@@ -97,14 +97,19 @@ impl Receiver {
         self.object.packets() - self.arrived.count()
     }
 
+    /// All credit that the sender has wanted. Its target may be forged.
+    fn demand(&self) -> u64 {
+        self.target.saturating_add(self.trims)
+    }
+
     /// Credit that the sender still wants.
     fn wanted(&self) -> u64 {
-        (self.target + self.trims).saturating_sub(self.given)
+        self.demand().saturating_sub(self.given)
     }
 
     /// Whether it may give credit that nobody wants yet: what its sender wants is told a round trip late.
     fn gives_ahead(&self) -> bool {
-        self.given < self.target + self.trims + self.ahead
+        self.given < self.demand().saturating_add(self.ahead)
     }
 
     /// The first packet to arrive opens the connection, whichever it is.
@@ -117,9 +122,7 @@ impl Receiver {
 
     fn acknowledge(&mut self, seq: u64, sent: Stamp, entropy: u16, marked: bool) {
         let below = self.arrived.base();
-        let base = map_base(below, seq);
-        let bits = 0..u64::from(u64::BITS);
-        let map = bits.filter(|&bit| self.arrived.contains(base + bit)).fold(0, |map, bit| map | 1 << bit);
+        let map = self.arrived.map(map_base(below, seq));
         self.unacknowledged = 0;
         self.replies.push(Header::Ack { below, seq, map, received: self.received, sent, entropy, marked });
     }

@@ -69,12 +69,21 @@ fn forged_credit_brings_a_window_at_most_and_a_forged_target_no_more_than_the_ob
         let brought = drain(&mut s, Time(2));
         assert_eq!(brought, if number == u64::MAX { 0 } else { 12 });
     }
-    let mut p = pair(Control::Eqds, 30, deliver);
-    p.run(Time::ZERO + Duration::from_us(30));
-    let now = p.now;
-    let forged = Header::Data { seq: 0, object: 0, target: u64::MAX / 2, sent: Stamp(0), entropy: 0, asks: false };
-    p.nodes[RECEIVER].handle_packet(now, &arrival(forged));
-    finish(&mut p, 30 * PAYLOAD);
+    for control in WITH_CREDIT {
+        for target in [1 << 20, u64::MAX / 2, u64::MAX - 1, u64::MAX] {
+            let forged = [
+                Header::Data { seq: 0, object: 0, target, sent: Stamp(0), entropy: 0, asks: false },
+                Header::Request { object: 0, total: target, sent: Stamp(0), entropy: 0 },
+            ];
+            for header in forged {
+                let mut p = pair(control, 30, once(Fate::Trim, |t| is_data(t, 20)));
+                p.run(Time::ZERO + Duration::from_us(30));
+                let now = p.now;
+                p.nodes[RECEIVER].handle_packet(now, &arrival(header));
+                finish(&mut p, 30 * PAYLOAD);
+            }
+        }
+    }
 }
 
 #[test]
