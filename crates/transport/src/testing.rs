@@ -2,6 +2,8 @@
 //!
 //! Deterministic: what happens to the n-th packet is a function of the channel's policy alone.
 
+pub(crate) mod poor;
+
 use crate::pull::PullQueue;
 use crate::standings::{ClaimChange, Standing, Standings};
 use crate::{Arrival, Duration, Endpoint, Event, GROUP, Peer, Stats, Time, Transmit};

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::testing::Slow;
+use crate::testing::poor::Poor;
 use proptest::prelude::*;
 
 fn at(us: u64) -> Time {
@@ -92,7 +93,7 @@ proptest! {
     fn every_transfer_completes_however_slow_the_application(
         steps in prop::collection::vec((0_u64..3_000, 0_u64..9_000), 1..30),
         window in 1_u32..30,
-        (lost, trimmed) in (0_u64..4, 0_u64..4),
+        (lose, trim) in (0_u8..64, 0_u8..64),
         seed in any::<u64>(),
     ) {
         let (mut time, mut bytes) = (Time::ZERO, 1);
@@ -101,10 +102,8 @@ proptest! {
             (time, bytes)
         }).collect();
         let cfg = config(|c| c.initial_window = window);
-        let p = provided(&cfg, bytes, steps.clone(), move |n, _, _| {
-            let die = (seed ^ n.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 60;
-            if die < lost { Fate::Drop } else if die < lost + trimmed { Fate::Trim } else { Fate::Deliver }
-        });
+        let poor = Poor { seed, lose, lose_back: lose, trim, ..Poor::GOOD };
+        let p = provided(&cfg, bytes, steps.clone(), poor.policy());
         for (at, seq) in data(&p) {
             let there = steps.iter().take_while(|s| s.0 <= at).last().map_or(0, |s| s.1);
             prop_assert!(((seq + 1) * PAYLOAD).min(bytes) <= there, "packet {seq} of {there} B");

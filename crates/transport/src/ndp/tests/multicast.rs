@@ -3,6 +3,7 @@
 use super::*;
 use crate::Peer;
 use crate::ndp::{GroupSender, Multicast};
+use crate::testing::poor::Poor;
 use proptest::prelude::*;
 
 /// The sender.
@@ -20,18 +21,10 @@ fn group_with(
     Pair::new(std::iter::once(sender).chain(others).collect(), DELAY, 1, PACKET, policy)
 }
 
-/// A channel that loses, trims or delays so many of 256 packets.
+/// A channel that loses, trims or delays up to so many of 256 packets.
 fn unkind(bad: u8, seed: u64) -> impl FnMut(u64, usize, &Transmit<Header>) -> Fate {
-    move |n, _, t| {
-        let z = (n ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let z = (z ^ (z >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 20;
-        match z as u8 {
-            hit if hit >= bad => Fate::Deliver,
-            hit if hit % 3 == 0 => Fate::Drop,
-            hit if hit % 3 == 1 && t.trimmed_size < t.size => Fate::Trim,
-            _ => Fate::Late(Duration::from_us(z >> 8 & 1023)),
-        }
-    }
+    let (share, latest) = (bad / 3, Duration::from_us(1023));
+    Poor { seed, lose: share, lose_back: share, trim: share, late: bad / 2, latest, ..Poor::GOOD }.policy()
 }
 
 /// Runs to rest: all have everything, once, and all ends are closed. When each had it.

@@ -1,72 +1,26 @@
 //! Whatever the channel does short of losing everything, the object arrives once and both ends close.
 
 use super::*;
+use crate::testing::poor::Poor;
 use proptest::prelude::*;
 
-/// What a channel does, in packets of 256.
-#[derive(Clone, Copy, Debug)]
-struct Channel {
-    seed: u64,
-    lose_data: u8,
-    lose_control: u8,
-    trim: u8,
-    back: u8,
-    late: u8,
-    twice: u8,
-    latest: Duration,
-}
-
-/// A well-mixed function of its arguments (splitmix64).
-fn mix(seed: u64, n: u64) -> u64 {
-    let mut z = seed.wrapping_add(n.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
-impl Channel {
-    fn fate(&self, n: u64, from: usize) -> Fate {
-        let z = mix(self.seed, n);
-        let dice = |shift: u32| (z >> shift) as u8;
-        if from == SENDER {
-            if dice(0) < self.lose_data {
-                return Fate::Drop;
-            }
-            if dice(8) < self.trim {
-                return Fate::Trim;
-            }
-            if dice(16) < self.back {
-                return Fate::Return;
-            }
-        } else if dice(0) < self.lose_control {
-            return Fate::Drop;
-        }
-        if dice(24) < self.late {
-            return Fate::Late(Duration(mix(z, 0) % (self.latest.0 + 1)));
-        }
-        if dice(32) < self.twice { Fate::Duplicate } else { Fate::Deliver }
+/// At its worst.
+fn channel(worst: u8) -> Poor {
+    Poor {
+        lose: worst,
+        lose_back: worst,
+        trim: worst,
+        give_back: worst,
+        late: worst,
+        twice: worst,
+        latest: Duration::from_ms(5),
+        ..Poor::GOOD
     }
 }
 
-fn channel(worst: u8) -> impl Strategy<Value = Channel> {
-    let share = || prop_oneof![Just(0), 0..=worst];
-    (any::<u64>(), share(), share(), share(), share(), share(), share(), 0u64..5_000).prop_map(
-        |(seed, lose_data, lose_control, trim, back, late, twice, latest)| Channel {
-            seed,
-            lose_data,
-            lose_control,
-            trim,
-            back,
-            late,
-            twice,
-            latest: Duration::from_us(latest),
-        },
-    )
-}
-
-fn transfer(object: u64, window: u32, return_to_sender: bool, c: Channel) -> Pair<Connection> {
+fn transfer(object: u64, window: u32, return_to_sender: bool, poor: Poor) -> Pair<Connection> {
     let cfg = config(|cfg| (cfg.initial_window, cfg.return_to_sender) = (window, return_to_sender));
-    let mut p = pair_with(&cfg, Some(object), DELAY, move |n, from, _| c.fate(n, from));
+    let mut p = pair_with(&cfg, Some(object), DELAY, poor.policy());
     finish(&mut p, object);
     p
 }
@@ -76,9 +30,9 @@ proptest! {
 
     #[test]
     fn every_transfer_over_a_poor_channel_completes(
-        object in 0u64..100 * PAYLOAD, window in 1u32..40, rts in any::<bool>(), c in channel(128),
+        object in 0u64..100 * PAYLOAD, window in 1u32..40, rts in any::<bool>(), poor in channel(128).up_to(),
     ) {
-        transfer(object, window, rts, c);
+        transfer(object, window, rts, poor);
     }
 }
 
@@ -86,8 +40,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
-    fn even_over_a_wretched_one(object in 0u64..30 * PAYLOAD, rts in any::<bool>(), c in channel(215)) {
-        transfer(object, 12, rts, c);
+    fn even_over_a_wretched_one(object in 0u64..30 * PAYLOAD, rts in any::<bool>(), poor in channel(215).up_to()) {
+        transfer(object, 12, rts, poor);
     }
 }
 
@@ -98,8 +52,7 @@ proptest! {
     ) {
         // Late by less than the timeouts.
         let latest = Duration::from_us(200);
-        let c = Channel { seed, lose_data: 0, lose_control: 0, trim, back: 0, late, twice: 0, latest };
-        let p = transfer(packets * PAYLOAD, 12, false, c);
+        let p = transfer(packets * PAYLOAD, 12, false, Poor { seed, trim, late, latest, ..Poor::GOOD });
         let (s, r) = stats(&p);
         prop_assert_eq!((s.timeouts, r.timeouts), (0, 0));
         prop_assert_eq!((s.retransmitted, r.data_received), (r.trimmed_received, packets));

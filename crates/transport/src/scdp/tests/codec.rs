@@ -3,6 +3,7 @@
 use super::*;
 use crate::scdp::layout::Layout;
 use crate::scdp::{BlockDecoder, Collected, Decode, RaptorQDecoder, WindowControl};
+use crate::testing::poor::draw;
 use crate::{Arrival, Bytes};
 use anabranch_raptorq::{PlanCache, SourceBlockEncoder};
 use std::collections::BTreeMap;
@@ -10,14 +11,6 @@ use std::sync::LazyLock;
 
 /// Bytes of a symbol in these tests.
 pub(super) const SHORT: u64 = 8;
-
-/// A well-mixed function of its arguments (splitmix64).
-pub(super) fn mix(seed: u64, n: u64) -> u64 {
-    let mut z = seed.wrapping_add(n.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
 
 /// Parameters for short symbols and blocks that take little time.
 pub(super) fn short(change: impl FnOnce(&mut ScdpConfig)) -> ScdpConfig {
@@ -29,7 +22,7 @@ pub(super) fn short(change: impl FnOnce(&mut ScdpConfig)) -> ScdpConfig {
 }
 
 pub(super) fn object(bytes: u64) -> Vec<u8> {
-    (0..bytes).map(|i| mix(99, i) as u8).collect()
+    (0..bytes).map(|i| draw(99, i) as u8).collect()
 }
 
 /// Plans of all tests.
@@ -270,7 +263,7 @@ fn bytes_arrive_as_they_were_sent_when_symbols_are_lost() {
         .flat_map(|fate| [Shape::OneTo(1), Shape::OneTo(3), Shape::ToOne(3)].map(|shape| (fate, shape)))
     {
         let p = transfer(&short(|_| {}), 2503 * SHORT - 3, shape, move |n, _, t| {
-            if !t.control && mix(5, n).is_multiple_of(10) { fate } else { Fate::Deliver }
+            if !t.control && draw(5, n).is_multiple_of(10) { fate } else { Fate::Deliver }
         });
         let decoded = p.nodes.iter().map(|n| n.stats().decoded_blocks).max().unwrap();
         assert!(decoded >= 20, "{shape:?} {fate:?} {decoded}");

@@ -1,6 +1,7 @@
 //! Unicast over channels that trim, drop, delay and repeat.
 
 use super::*;
+use crate::testing::poor::draw;
 
 #[test]
 fn a_trimmed_symbol_is_replaced_and_the_block_needs_the_overhead_and_is_decoded() {
@@ -217,8 +218,7 @@ fn endless_objects_keep_few_blocks_at_both_ends() {
         let cfg = config(|c| c.block_symbols = 20);
         let nodes =
             vec![Connection::Sender(Sender::unicast(&cfg, None)), Connection::Receiver(Receiver::new(&cfg, 1, 0))];
-        let mut p =
-            pair_of(nodes, move |n, _, _| if codec::mix(3, n).is_multiple_of(20) { fate } else { Fate::Deliver });
+        let mut p = pair_of(nodes, move |n, _, _| if draw(3, n).is_multiple_of(20) { fate } else { Fate::Deliver });
         for ms in (10..=400).step_by(10) {
             assert!(!p.run(Time::ZERO + Duration::from_ms(ms)));
             let [Connection::Sender(s), Connection::Receiver(r)] = &p.nodes[..] else { panic!("two ends") };

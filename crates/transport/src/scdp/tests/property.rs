@@ -1,52 +1,14 @@
 //! Whatever the channel does short of losing everything, every receiver reassembles the object and every end closes.
 
-use super::codec::{SHORT, Shape, mix, short, transfer};
+use super::codec::{SHORT, Shape, short, transfer};
 use super::*;
 use crate::scdp::Repair;
+use crate::testing::poor::Poor;
 use proptest::prelude::*;
 
-/// What a channel does, in packets of 256.
-#[derive(Clone, Copy, Debug)]
-struct Channel {
-    seed: u64,
-    lose: u8,
-    trim: u8,
-    late: u8,
-    twice: u8,
-    latest: Duration,
-}
-
-impl Channel {
-    fn fate(&self, n: u64) -> Fate {
-        let z = mix(self.seed, n);
-        let dice = |shift: u32| (z >> shift) as u8;
-        if dice(0) < self.lose {
-            return Fate::Drop;
-        }
-        if dice(8) < self.trim {
-            return Fate::Trim;
-        }
-        if dice(24) < self.late {
-            return Fate::Late(Duration(mix(z, 0) % (self.latest.0 + 1)));
-        }
-        if dice(32) < self.twice { Fate::Duplicate } else { Fate::Deliver }
-    }
-}
-
 /// Loses up to 30 %, and trims, delays and repeats up to half of the packets.
-fn channel() -> impl Strategy<Value = Channel> {
-    let share = |worst: u8| prop_oneof![Just(0), 0..=worst];
-    (any::<u64>(), share(77), share(128), share(128), share(128), 0u64..5_000).prop_map(
-        |(seed, lose, trim, late, twice, latest)| Channel {
-            seed,
-            lose,
-            trim,
-            late,
-            twice,
-            latest: Duration::from_us(latest),
-        },
-    )
-}
+const WORST: Poor =
+    Poor { lose: 77, lose_back: 77, trim: 128, late: 128, twice: 128, latest: Duration::from_ms(5), ..Poor::GOOD };
 
 fn shape() -> impl Strategy<Value = Shape> {
     prop_oneof![Just(Shape::OneTo(1)), (2u16..5).prop_map(Shape::OneTo), (1u16..6).prop_map(Shape::ToOne)]
@@ -58,14 +20,14 @@ proptest! {
     #[test]
     fn every_session_over_a_poor_channel_completes(
         bytes in 1u64..300 * SHORT, shape in shape(), window in 1u32..40, block in 1u32..=128, tolerance in 0u32..40,
-        random in any::<bool>(), c in channel(),
+        random in any::<bool>(), poor in WORST.up_to(),
     ) {
         let cfg = short(|cfg| {
             (cfg.initial_window, cfg.initial_window_many_to_one) = (window, window);
             (cfg.block_symbols, cfg.reorder_tolerance) = (block, tolerance);
             cfg.repair = if random { Repair::Random } else { Repair::Partitioned };
         });
-        transfer(&cfg, bytes, shape, move |n, _, _| c.fate(n));
+        transfer(&cfg, bytes, shape, poor.policy());
     }
 }
 
@@ -76,9 +38,9 @@ proptest! {
     fn trimming_alone_needs_no_timeout(
         bytes in 1u64..300 * SHORT, senders in 1u16..5, trim in 0u8..128, seed in any::<u64>(),
     ) {
-        let c = Channel { seed, lose: 0, trim, late: 0, twice: 0, latest: Duration::ZERO };
+        let poor = Poor { seed, trim, ..Poor::GOOD };
         for shape in [Shape::OneTo(1), Shape::ToOne(senders)] {
-            let p = transfer(&short(|_| {}), bytes, shape, move |n, _, _| c.fate(n));
+            let p = transfer(&short(|_| {}), bytes, shape, poor.policy());
             prop_assert_eq!(p.nodes.iter().map(|n| n.stats().timeouts).sum::<u64>(), 0);
         }
     }
@@ -93,8 +55,8 @@ proptest! {
             cfg.initial_window_many_to_one = window;
             (cfg.block_symbols, cfg.reorder_tolerance) = (block, tolerance);
         });
-        let c = Channel { seed, lose: 0, trim, late, twice: 0, latest: Duration::from_us(latest) };
-        let p = transfer(&cfg, bytes, Shape::ToOne(senders), move |n, _, _| c.fate(n));
+        let poor = Poor { seed, trim, late, latest: Duration::from_us(latest), ..Poor::GOOD };
+        let p = transfer(&cfg, bytes, Shape::ToOne(senders), poor.policy());
         // A symbol of a block too far ahead of a late one is not kept.
         prop_assume!(p.nodes.iter().all(|n| n.stats().timeouts == 0));
         let mut whole = 0;
@@ -131,6 +93,6 @@ fn a_group_over_a_channel_that_loses_trims_and_repeats_does_not_wait_itself_to_d
         cfg.repair = Repair::Random;
     });
     let seed = 4_924_934_943_292_282_440;
-    let c = Channel { seed, lose: 50, trim: 37, late: 0, twice: 117, latest: Duration::ZERO };
-    transfer(&cfg, 1633, Shape::OneTo(3), move |n, _, _| c.fate(n));
+    let poor = Poor { seed, lose: 50, lose_back: 50, trim: 37, twice: 117, ..Poor::GOOD };
+    transfer(&cfg, 1633, Shape::OneTo(3), poor.policy());
 }

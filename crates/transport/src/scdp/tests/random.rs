@@ -3,6 +3,7 @@
 use super::codec::{SHORT, Shape, transfer_seeded};
 use super::*;
 use crate::scdp::Repair;
+use crate::testing::poor::draw;
 
 fn random(change: impl FnOnce(&mut ScdpConfig)) -> ScdpConfig {
     config(|c| {
@@ -69,7 +70,7 @@ fn a_repair_symbol_that_comes_twice_counts_once() {
 fn bytes_arrive_whatever_the_seeds_are() {
     let cfg = codec::short(|c| c.repair = Repair::Random);
     for seeds in [|i: u16| u64::from(i), |_| 9] {
-        let lossy = |n: u64, _: usize, t: &Transmit<Header>| match codec::mix(5, n) % 10 {
+        let lossy = |n: u64, _: usize, t: &Transmit<Header>| match draw(5, n) % 10 {
             0 if !t.control => Fate::Drop,
             1 if !t.control => Fate::Trim,
             _ => Fate::Deliver,

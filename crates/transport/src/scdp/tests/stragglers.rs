@@ -1,8 +1,9 @@
 //! Receivers that hold a one-to-many session back, under each policy.
 
-use super::codec::{SHORT, Shape, mix, short, transfer};
+use super::codec::{SHORT, Shape, short, transfer};
 use super::*;
 use crate::scdp::{Straggler, StragglerPolicy};
+use crate::testing::poor::Poor;
 use crate::{FailureReason, Peer};
 use proptest::prelude::*;
 
@@ -249,15 +250,7 @@ fn who_has_everything_when_it_is_given_up_says_so() {
 
 /// What a channel does, in packets of 256.
 fn poor(seed: u64, lose: u8, trim: u8, late: u8) -> impl FnMut(u64, usize, &Transmit<Header>) -> Fate + 'static {
-    move |n, _, _| {
-        let z = mix(seed, n);
-        match ((z & 255) as u8, (z >> 8 & 255) as u8, (z >> 16 & 255) as u8) {
-            (dice, _, _) if dice < lose => Fate::Drop,
-            (_, dice, _) if dice < trim => Fate::Trim,
-            (_, _, dice) if dice < late => Fate::Late(Duration(mix(z, 0) % 3_000_000_000)),
-            _ => Fate::Deliver,
-        }
-    }
+    Poor { seed, lose, lose_back: lose, trim, late, latest: Duration::from_ms(3), ..Poor::GOOD }.policy()
 }
 
 fn patient() -> impl Strategy<Value = Straggler> {

@@ -1,9 +1,10 @@
 //! Blocks as the application takes them: slow readers, decoders on other threads, and symbols that do not match their headers.
 
-use super::codec::{PLANS, SHORT, Symbols, mix, object, short};
+use super::codec::{PLANS, SHORT, Symbols, object, short};
 use super::*;
 use crate::Arrival;
 use crate::scdp::{BlockDecoder, Collected, Decode, Mode, Options, RaptorQDecoder};
+use crate::testing::poor::draw;
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
 
@@ -261,7 +262,7 @@ proptest! {
         let whole = object(bytes);
         let mut n = 0;
         let lies = |n: u64| {
-            let z = |salt| mix(mix(seed, n), salt);
+            let z = |salt| draw(draw(seed, n), salt);
             let block = (z(0) % 40) as u32;
             let index = (z(1) % 60) as u32;
             let options = session.options;
@@ -307,7 +308,7 @@ proptest! {
                 prop_assert_eq!(before.bytes_delivered, after.bytes_delivered);
                 prop_assert_eq!(before.decoded_blocks, after.decoded_blocks);
             }
-            if mix(seed ^ 1, n ^ u64::from(symbol.esi) << 32) % 100 >= lose {
+            if draw(seed ^ 1, n ^ u64::from(symbol.esi) << 32) % 100 >= lose {
                 let payload = joined.symbols.get(symbol.block, symbol.esi);
                 joined.receiver.handle_payload(joined.now, &Joined::arrival(sent.header), &payload);
             }
@@ -331,7 +332,7 @@ fn who_has_the_first_blocks_asks_for_the_others_only() {
         // A part of the first window among them.
         joined.exchange(|_| {
             n += 1;
-            mix(1, u64::from(n)) % 7 == 3
+            draw(1, u64::from(n)) % 7 == 3
         });
         joined.pass(Duration::from_ms(500));
         assert!(joined.completed() && !joined.failed, "{here} blocks are here");

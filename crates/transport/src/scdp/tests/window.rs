@@ -1,8 +1,9 @@
 //! Receivers that find their own windows.
 
-use super::codec::{SHORT, Shape, mix, short, transfer};
+use super::codec::{SHORT, Shape, short, transfer};
 use super::*;
 use crate::scdp::WindowControl;
+use crate::testing::poor::{Poor, draw};
 use proptest::prelude::*;
 
 fn bbr(change: impl FnOnce(&mut ScdpConfig)) -> ScdpConfig {
@@ -35,7 +36,7 @@ fn far_unicast(
 
 /// Loses one packet in `one_in`, at random.
 fn lossy(one_in: u64, seed: u64) -> impl FnMut(u64, usize, &Transmit<Header>) -> Fate + 'static {
-    move |n, from, _| if from == HUB && mix(seed, n).is_multiple_of(one_in) { Fate::Drop } else { Fate::Deliver }
+    move |n, from, _| if from == HUB && draw(seed, n).is_multiple_of(one_in) { Fate::Drop } else { Fate::Deliver }
 }
 
 /// The most symbols that were in flight at once: requested or pushed, and not yet arrived.
@@ -102,7 +103,7 @@ fn each_end_of_a_group_finds_its_window() {
         copies += u64::from(from == HUB);
         match from {
             2 => Fate::Late(FAR * 3),
-            HUB if copies % 3 == 2 && mix(5, copies).is_multiple_of(100) => Fate::Drop,
+            HUB if copies % 3 == 2 && draw(5, copies).is_multiple_of(100) => Fate::Drop,
             _ => Fate::Deliver,
         }
     });
@@ -150,16 +151,8 @@ proptest! {
             (c.initial_window, c.initial_window_many_to_one) = (window, window);
             (c.block_symbols, c.reorder_tolerance) = (block, tolerance);
         });
-        transfer(&cfg, bytes, shape, move |n, _, _| {
-            let z = mix(seed, n);
-            let dice = |shift: u32| (z >> shift) as u8;
-            match () {
-                () if dice(0) < lose => Fate::Drop,
-                () if dice(8) < trim => Fate::Trim,
-                () if dice(16) < late => Fate::Late(Duration(mix(z, 0) % Duration::from_ms(3).0)),
-                () if dice(24) < mark => Fate::Mark,
-                () => Fate::Deliver,
-            }
-        });
+        let latest = Duration::from_ms(3);
+        let poor = Poor { seed, lose, lose_back: lose, trim, late, mark, latest, ..Poor::GOOD };
+        transfer(&cfg, bytes, shape, poor.policy());
     }
 }

@@ -2,15 +2,8 @@
 
 use super::*;
 use crate::Bytes;
+use crate::testing::poor::Poor;
 use proptest::prelude::*;
-
-/// A number below 1000 for the n-th packet: splitmix64.
-fn dice(seed: u64, n: u64) -> u64 {
-    let mut z = seed.wrapping_add(n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (z ^ (z >> 31)) % 1000
-}
 
 fn configs() -> impl Strategy<Value = TcpConfig> {
     let algorithm = prop::sample::select(Algorithm::ALL.to_vec());
@@ -38,6 +31,17 @@ fn configs() -> impl Strategy<Value = TcpConfig> {
     )
 }
 
+const WORST: Poor = Poor {
+    lose: 70,
+    lose_back: 70,
+    trim: 10,
+    late: 50,
+    twice: 25,
+    mark: 75,
+    latest: Duration::from_us(400),
+    ..Poor::GOOD
+};
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
@@ -45,20 +49,9 @@ proptest! {
     fn any_path_delivers_exactly_the_bytes(
         config in configs(),
         bytes in 0_u64..150_000,
-        seed: u64,
-        (loss, late, duplicate, marked) in (0_u64..300, 0_u64..200, 0_u64..100, 0_u64..300),
-        lateness_us in 1_u64..400,
+        poor in WORST.up_to(),
     ) {
-        let pair = transfer(&config, bytes, move |n, _, _| {
-            let roll = dice(seed, n);
-            match () {
-                () if roll < loss => if roll.is_multiple_of(8) { Fate::Trim } else { Fate::Drop },
-                () if roll < loss + late => Fate::Late(Duration::from_us(1 + roll % lateness_us)),
-                () if roll < loss + late + duplicate => Fate::Duplicate,
-                () if roll < loss + late + duplicate + marked => Fate::Mark,
-                () => Fate::Deliver,
-            }
-        });
+        let pair = transfer(&config, bytes, poor.policy());
         assert_delivered(&pair, bytes);
         let window = config.receive_window.0;
         let mut acked = 0;

@@ -6,6 +6,7 @@ use super::super::timer::RetransmissionTimer;
 use super::*;
 use crate::Bytes;
 use crate::testing::Slow;
+use crate::testing::poor::Poor;
 use proptest::prelude::*;
 
 fn at(ms: u64) -> Time {
@@ -159,7 +160,7 @@ proptest! {
         steps in prop::collection::vec((0_u64..3_000, 0_u64..9_000), 1..30),
         algorithm in prop::sample::select(Algorithm::ALL.to_vec()),
         [sack, delayed_ack, handshake] in prop::array::uniform3(any::<bool>()),
-        lost in 0_u64..5,
+        lose in 0_u8..80,
         seed in any::<u64>(),
     ) {
         let (mut time, mut bytes) = (Time::ZERO, 1);
@@ -173,10 +174,7 @@ proptest! {
             ..TcpConfig::default()
         };
         let provides = steps.clone();
-        let pair = provided(&config, bytes, provides, move |n, _, _| {
-            let die = (seed ^ n.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 60;
-            if die < lost { Fate::Drop } else { Fate::Deliver }
-        });
+        let pair = provided(&config, bytes, provides, Poor { seed, lose, lose_back: lose, ..Poor::GOOD }.policy());
         for (at, seq, len) in data(&pair) {
             let there = steps.iter().take_while(|s| s.0 <= at).last().map_or(0, |s| s.1);
             prop_assert!(seq + len <= there, "{} of {there}", seq + len);

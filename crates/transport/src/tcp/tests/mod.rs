@@ -19,6 +19,7 @@ mod samples;
 mod tagging;
 
 use super::{Algorithm, Connection, Flags, Segment, TcpConfig};
+use crate::testing::poor::Poor;
 use crate::testing::{Fate, Pair, RECEIVER, SENDER};
 use crate::{Duration, Endpoint, Event, Time, Transmit};
 
@@ -47,6 +48,12 @@ fn transfer(
 
 fn waits(pair: &Pair<Connection>, node: usize) -> String {
     pair.nodes[node].waiting_for()
+}
+
+/// A channel that loses so many of 256 packets, and of as many delays, doubles and marks four each.
+fn unkind(lose: u8, seed: u64) -> impl FnMut(u64, usize, &Packet) -> Fate + 'static {
+    let latest = Duration::from_us(100);
+    Poor { seed, lose, lose_back: lose, late: 4, twice: 4, mark: 4, latest, ..Poor::GOOD }.policy()
 }
 
 /// Loses the data segment at each offset the first `times` times that it is sent.

@@ -75,7 +75,7 @@ proptest! {
     fn transfers_complete_whatever_the_path_does(
         algorithm in prop::sample::select(Algorithm::ALL.to_vec()),
         [sack, hystart, delayed_ack, ecn, linux] in prop::array::uniform5(any::<bool>()),
-        bytes in 1_u64..300_000, lost in 0_u64..8, seed in any::<u64>(),
+        bytes in 1_u64..300_000, lost in 0_u8..32, seed in any::<u64>(),
     ) {
         let config = TcpConfig {
             congestion: algorithm, sack, hystart, delayed_ack, ecn, prr: true,
@@ -86,16 +86,7 @@ proptest! {
         };
         let by_linux = TcpConfig { window_rules: WindowRules::Linux61, ..config.clone() };
         let config = if linux && by_linux.validate().is_ok() { by_linux } else { config };
-        let pair = transfer(&config, bytes, move |n, _, _| {
-            let die = (seed ^ n.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 58;
-            match die {
-                d if d < lost => Fate::Drop,
-                60 => Fate::Late(Duration::from_us(50)),
-                61 => Fate::Duplicate,
-                62 => Fate::Mark,
-                _ => Fate::Deliver,
-            }
-        });
+        let pair = transfer(&config, bytes, unkind(lost, seed));
         assert_delivered(&pair, bytes);
     }
 }

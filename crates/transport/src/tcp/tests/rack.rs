@@ -187,7 +187,7 @@ proptest! {
     fn transfers_complete_whatever_the_path_does(
         algorithm in prop::sample::select(Algorithm::ALL.to_vec()),
         [prr, hystart, delayed_ack, ecn, linux, handshake] in prop::array::uniform6(any::<bool>()),
-        bytes in 1_u64..300_000, lost in 0_u64..8, seed in any::<u64>(),
+        bytes in 1_u64..300_000, lost in 0_u8..32, seed in any::<u64>(),
         rto_us in prop::sample::select(vec![10_u64, 1_000, 20_000]),
     ) {
         let config = TcpConfig {
@@ -199,16 +199,7 @@ proptest! {
         let config = if config.validate().is_ok() { config } else { TcpConfig { congestion: Algorithm::Reno, ..config } };
         let by_linux = TcpConfig { window_rules: WindowRules::Linux61, ..config.clone() };
         let config = if linux && by_linux.validate().is_ok() { by_linux } else { config };
-        let pair = transfer(&config, bytes, move |n, _, _| {
-            let die = (seed ^ n.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 58;
-            match die {
-                d if d < lost => Fate::Drop,
-                60 => Fate::Late(Duration::from_us(50)),
-                61 => Fate::Duplicate,
-                62 => Fate::Mark,
-                _ => Fate::Deliver,
-            }
-        });
+        let pair = transfer(&config, bytes, unkind(lost, seed));
         assert_delivered(&pair, bytes);
     }
 
