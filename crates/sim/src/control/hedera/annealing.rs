@@ -95,7 +95,7 @@ impl Annealing {
             }
             let heat = self.temperature * f64::from(step) / f64::from(self.iterations);
             let worse = (load.over - before) as f64;
-            if worse > 0.0 && self.random.random::<f64>() >= (-worse / heat).exp() {
+            if worse > 0.0 && self.random.random::<f64>() >= libm::exp(-worse / heat) {
                 self.apply(&swaps, &to_host, &mut load);
             }
         }
