@@ -1,6 +1,7 @@
 //! A model of SCDP's decoder, for symbols that carry no bytes: how long a block takes, and how likely a decoding fails.
 
 use super::decode_table::DecodeTable;
+use crate::random::uniform;
 use anabranch_transport::scdp::{BlockDecoder, Collected, Decode, mix};
 use anabranch_transport::{Bytes, ConfigError, Duration, Rate, Time};
 use schemars::JsonSchema;
@@ -111,8 +112,7 @@ impl BlockDecoder for ModelDecoder {
     fn try_decode(&mut self, now: Time, block: Collected) -> Decode {
         let Collected { block, source_symbols, received } = block;
         let draw = mix(self.seed ^ mix(u64::from(block) << 32 | u64::from(received)));
-        let draw = (draw >> 11) as f64 / (1u64 << 53) as f64;
-        if draw < self.model.failure_probability(received - source_symbols) {
+        if uniform(draw) < self.model.failure_probability(received - source_symbols) {
             return Decode::NeedsMore;
         }
         self.free = self.free.max(now) + self.model.latency(source_symbols, self.symbol);

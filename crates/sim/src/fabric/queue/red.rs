@@ -67,7 +67,7 @@ impl Red {
     /// Uniform in 0 to 1.
     fn uniform(&mut self) -> f64 {
         self.random = random::mix(self.random);
-        (self.random >> 11) as f64 / (1_u64 << 53) as f64
+        random::uniform(self.random)
     }
 
     /// The marking probability at this average, `p_b` (1993 §IV; Floyd 2000); 1: every packet is dropped.

@@ -56,7 +56,7 @@ impl TrimEcn {
     /// Uniform in 0 to 1.
     fn uniform(&mut self) -> f64 {
         self.random = random::mix(self.random);
-        (self.random >> 11) as f64 / (1_u64 << 53) as f64
+        random::uniform(self.random)
     }
 }
 

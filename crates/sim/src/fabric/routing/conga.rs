@@ -237,10 +237,8 @@ impl Leaf {
             let mut metric = metrics.iter();
             best.retain(|_| metric.next() == least);
             // A flow moves to what is better only.
-            before.filter(|before| best.contains(before)).unwrap_or_else(|| {
-                let place = (u64::from(random.next_u32()) * best.len() as u64) >> 32;
-                best[place as usize]
-            })
+            let draw = || best[random::below(random, best.len())];
+            before.filter(|before| best.contains(before)).unwrap_or_else(draw)
         });
         let (feedback_tag, feedback) = from.next(to, packet.now);
         let header = Header { leaf: *number, tag: tag(port) as u8, congestion: 0, feedback_tag, feedback };

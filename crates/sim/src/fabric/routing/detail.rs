@@ -71,7 +71,7 @@ impl Balancer for Switch {
                 best.push(port);
             }
         }
-        Some(best[((u64::from(random.next_u32()) * best.len() as u64) >> 32) as usize])
+        Some(best[random::below(random, best.len())])
     }
 }
 

@@ -93,7 +93,7 @@ impl Balancer for Engine {
 fn draw(ways: &[PortId], choices: usize, random: &mut Stream, mut take: impl FnMut(PortId)) {
     let mut places: SmallVec<[usize; 8]> = SmallVec::new();
     for last in ways.len() - choices.min(ways.len())..ways.len() {
-        let place = ((u64::from(random.next_u32()) * (last as u64 + 1)) >> 32) as usize;
+        let place = random::below(random, last + 1);
         match places.iter().position(|&taken| taken == place) {
             None => places.insert(0, place),
             Some(before) => places.insert(before + 1, last),

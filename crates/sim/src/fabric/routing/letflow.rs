@@ -47,7 +47,7 @@ impl Balancer for Switch {
         if ways.len() < 2 {
             return ways.first().copied();
         }
-        let draw = |_| ways[((u64::from(self.random.next_u32()) * ways.len() as u64) >> 32) as usize];
+        let draw = |_| ways[random::below(&mut self.random, ways.len())];
         Some(self.flowlets.port(*packet.bits, packet.now, ways, draw))
     }
 }

@@ -1,8 +1,7 @@
 //! Spraying in turns: each packet of a flow takes the next path of a random permutation of all of them (NDP §3.1.1).
 
 use super::{Departing, Ends, FlowPath, Scheme, path_fraction};
-use crate::random::Stream;
-use rand::Rng as _;
+use crate::random::{self, Stream};
 use smallvec::SmallVec;
 
 /// Per-packet ECMP by permutations.
@@ -47,7 +46,6 @@ impl FlowPath for Round {
 /// Fisher-Yates.
 pub(super) fn shuffle<T>(order: &mut [T], random: &mut Stream) {
     for i in (1..order.len()).rev() {
-        let j = (u64::from(random.next_u32()) * (i as u64 + 1)) >> 32;
-        order.swap(i, j as usize);
+        order.swap(i, random::below(random, i + 1));
     }
 }

@@ -6,7 +6,7 @@
 
 use super::{Departing, Ends, FlowPath, Hop, Routes, Scheme, ecmp};
 use crate::fabric::graph::{Graph, NodeId, PortId};
-use crate::random::Stream;
+use crate::random::{self, Stream};
 use anabranch_transport::Bytes;
 use rand::Rng as _;
 use schemars::JsonSchema;
@@ -201,7 +201,7 @@ impl Scheme for Presto {
     fn flow(&self, ends: &Ends, random: &mut Stream) -> Flowcells {
         let round = self.map.as_ref().map(|map| map.round(ends.source, ends.destination, self.weights));
         let round = round.unwrap_or_default();
-        let turn = (u64::from(random.next_u32()) * round.len() as u64) >> 32;
+        let turn = random::below(random, round.len());
         // Paths that are renewed begin another cell than the last one.
         let cell = random.next_u32() as u16;
         Flowcells { round, turn: turn as u32, most: self.cell.0, sent: 0, cell }

@@ -7,7 +7,7 @@
 
 use super::{Departing, Ends, FlowPath, Hop, Scheme, Towards, ecmp, select};
 use crate::fabric::graph::{Graph, PortId};
-use crate::random::Stream;
+use crate::random::{self, Stream};
 use rand::Rng as _;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -46,8 +46,7 @@ pub enum Intermediate {
 }
 
 fn draw(switches: u32, random: &mut Stream) -> u32 {
-    let one = (u64::from(random.next_u32()) * u64::from(switches)) >> 32;
-    (one as u32 + 1) << 16 | random.next_u32() >> 16
+    (random::below(random, switches as usize) as u32 + 1) << 16 | random.next_u32() >> 16
 }
 
 impl Scheme for Valiant {
