@@ -23,6 +23,7 @@ struct Unicast {
 type MakeEnds<C, Ends> = fn(&C, Option<u64>, u16, u64) -> Ends;
 
 /// What a protocol is capable of besides unicast sessions, by its settings `C`.
+#[expect(clippy::struct_excessive_bools, reason = "one for each question")]
 struct Capabilities<C> {
     /// A sender and its receivers.
     one_to_many: Option<MakeEnds<C, (Stack, Vec<Stack>)>>,
@@ -36,6 +37,10 @@ struct Capabilities<C> {
     retransmits: bool,
     /// Whether several connections, which may take different paths, carry an object between them.
     divides: bool,
+    /// Whether its senders say which of a flow's paths each packet takes.
+    sprays: bool,
+    /// Whether its packets say where their data belongs in the flow, so that hosts can put them [in order](super::resequencer).
+    ordered: bool,
     /// Whether its senders want the headers back that a full header queue would drop (NDP §3.2.4).
     returned_headers: fn(&C) -> bool,
     /// What decides when packets leave, in words.
@@ -56,6 +61,8 @@ impl<C> Capabilities<C> {
         waits: true,
         retransmits: true,
         divides: false,
+        sprays: false,
+        ordered: false,
         returned_headers: |_| false,
         driven_by: |_| "the sender's window",
         for_sizes: None,
@@ -153,12 +160,12 @@ macro_rules! protocols {
 
             /// Whether its senders say which of a flow's paths each packet takes.
             pub fn sprays(&self) -> bool {
-                matches!(&self.protocol, Protocol::Uec(_))
+                match &self.protocol { $(Protocol::$name(_) => capabilities::$name().sprays,)+ }
             }
 
             /// Whether its packets say where their data belongs in the flow, so that hosts can put them [in order](super::resequencer).
-            pub fn in_order(&self) -> bool {
-                matches!(&self.protocol, Protocol::Tcp(_))
+            pub fn ordered(&self) -> bool {
+                match &self.protocol { $(Protocol::$name(_) => capabilities::$name().ordered,)+ }
             }
 
             /// Whether its senders go by what switches write into its packets.
@@ -198,7 +205,8 @@ macro_rules! protocols {
 // of a unicast session; and what else it is capable of.
 protocols! {
     /// TCP with a congestion control.
-    Tcp(tcp::TcpConfig): |c, s| (tcp::Connection::connect_with(c, s.flow, s.now), tcp::Connection::listen(c));
+    Tcp(tcp::TcpConfig): |c, s| (tcp::Connection::connect_with(c, s.flow, s.now), tcp::Connection::listen(c)),
+        ordered: true;
     /// NDP, or NDP+ with priority thresholds.
     Ndp(ndp::NdpConfig): |c, s| {
         (ndp::Connection::Sender(ndp::Sender::new(c, s.flow.bytes)), ndp::Connection::Receiver(ndp::Receiver::new(c)))
@@ -234,7 +242,7 @@ protocols! {
     Uec(uec::UecConfig): |c, s| {
         let sender = uec::Sender::new(c, s.flow.bytes, s.seed);
         (uec::Connection::Sender(sender), uec::Connection::Receiver(uec::Receiver::new(c)))
-    }, driven_by: uec::UecConfig::driven_by;
+    }, sprays: true, driven_by: uec::UecConfig::driven_by;
 }
 
 /// NDP's ends of a session with several receivers.

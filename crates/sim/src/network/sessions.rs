@@ -272,7 +272,7 @@ impl Opening<'_> {
             class,
             paths,
             pulling: None,
-            resequencer: self.hosts.resequencer(receiver.is_some() && of.transport.in_order()),
+            resequencer: self.hosts.resequencer(receiver.is_some() && of.transport.ordered()),
         };
         self.hosts.add(Hosted::new(stack, place));
     }

@@ -126,7 +126,7 @@ impl Scenario {
             faults.push(Fault::new("routing.mode", message).hint("an empty table [switch.pfc] makes them so"));
         }
         let mut carriers = self.workload.iter().map(|workload| self.transport.transport(self.transport_of(workload)));
-        if self.host.reorder.is_some() && !carriers.any(|transport| transport.in_order()) {
+        if self.host.reorder.is_some() && !carriers.any(|transport| transport.ordered()) {
             let message = "no workload has a transport that can be given its packets in order: TCP without subflows";
             faults.push(Fault::new("host.reorder", message).hint("transports that spray take packets in any order"));
         }

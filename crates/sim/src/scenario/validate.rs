@@ -6,7 +6,7 @@ use crate::control::Given;
 use crate::fabric::graph::Graph;
 use crate::fabric::routing::{Routing, RoutingMode};
 use crate::host::decode_table::DecodeTable;
-use crate::host::protocol::{Protocol, Transport};
+use crate::host::protocol::Transport;
 use crate::network::Fallback;
 use crate::workload::{Barrier, Connections, Fault, SizesConfig};
 use anabranch_transport::Rate;
@@ -98,7 +98,7 @@ impl Scenario {
             weighted: weighted.all(|weighted| weighted),
             placeable: transports.iter().any(|&name| {
                 let transport = self.transport.transport(name);
-                let one_path = !transport.sprays() && !matches!(transport.protocol, Protocol::Multipath(_));
+                let one_path = !transport.sprays() && !transport.divides();
                 one_path && self.routing.resolve(name) == RoutingMode::PerFlow
             }),
             marks: transports.iter().any(|&name| own.resolve(name, rate, packet).ecn_threshold.is_some()),

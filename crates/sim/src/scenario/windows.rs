@@ -38,7 +38,7 @@ impl Scenario {
         let exchange = Exchange {
             packet: transport.packet_bytes(),
             reply: transport.header_bytes(),
-            spread: sprayed || transport.sprays() || matches!(transport.protocol, Protocol::Multipath(_)),
+            spread: sprayed || transport.sprays() || transport.divides(),
         };
         LongestPath::of(&paths.graph, &paths.routes, exchange)
     }
