@@ -152,6 +152,12 @@ impl Scenario {
 impl Spain {
     /// What is wrong in a fabric.
     fn check(&self, graph: &Graph) -> Vec<Fault> {
+        if let Some(paths) = self.takes_minutes(graph) {
+            let nodes = graph.nodes.len();
+            let message = format!("spain looks for {paths} paths through {nodes} nodes: that takes minutes");
+            let hint = "a smaller fabric, or fewer paths between two edges: spain.k";
+            return vec![Fault::new("mode", message).hint(hint)];
+        }
         let (vlans, too_long) = self.needs(graph);
         let mut faults = Vec::new();
         if vlans > MOST_VLANS {
@@ -260,6 +266,11 @@ mod tests {
                 "topology = \"jellyfish\", switches = 20, ports = 8, hosts_per_switch = 4, seed = 1",
                 "mode = \"spain\", spain = { k = 16 }",
                 "routing.spain.k: packets have no room for ",
+            ),
+            (
+                "topology = \"fat-tree\", k = 32",
+                "mode = \"spain\"",
+                "routing.mode: spain looks for 523264 paths through 9472 nodes: that takes minutes",
             ),
             (tree, "mode = \"letflow\", letflow = { aging = \"byte\" }", "routing.letflow.aging: unknown value"),
         ] {

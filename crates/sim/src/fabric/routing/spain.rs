@@ -20,10 +20,14 @@ mod paths;
 mod tests;
 mod vlans;
 
+use paths::Field;
 use vlans::Vlans;
 
 /// The VLANs that 12 bits of an Ethernet frame tell apart.
 pub(crate) const MOST_VLANS: usize = 4094;
+
+/// Most nodes that searches for paths may visit: a few millions take a second, and a scenario is planned more than once.
+const MOST_VISITS: usize = 100_000_000;
 
 /// SPAIN.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -57,6 +61,17 @@ impl PartialEq for Spain {
 impl Spain {
     fn plan(&self, graph: &Graph) -> Vlans {
         Vlans::pack(graph, self.k.get() as usize, self.seed)
+    }
+
+    /// How many paths a fabric has, about, if it takes minutes to find them: each search visits all nodes. The pair of edges that is farthest apart in
+    /// most fabrics tells how many paths others have.
+    pub(crate) fn takes_minutes(&self, graph: &Graph) -> Option<usize> {
+        let field = Field::new(graph);
+        let [first, .., last] = field.edges[..] else { return None };
+        let of_pair = field.paths(first, last, self.k.get() as usize, self.seed).len();
+        let edges = field.edges.len();
+        let paths = (edges * (edges - 1) / 2).saturating_mul(of_pair);
+        (paths.saturating_mul(graph.nodes.len()) > MOST_VISITS).then_some(paths)
     }
 
     /// How many VLANs a fabric takes, and how many of its paths packets have no room for.

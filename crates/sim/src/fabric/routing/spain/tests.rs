@@ -112,6 +112,15 @@ fn seeds_decide_and_repeat() {
     assert_ne!(paths(1), paths(2));
 }
 
+/// However many paths are asked for, there are no more than spines.
+#[test]
+fn large_fabrics_take_minutes() {
+    let of_tree = |k: u32| spain(4, 1).takes_minutes(&fabric(&format!("topology = 'fat-tree'\nk = {k}")));
+    assert_eq!([4, 16, 32].map(of_tree), [None, None, Some(512 * 511 / 2 * 4)]);
+    let leaves = fabric("topology = 'leaf-spine'\nleaves = 32\nspines = 4\nhosts_per_leaf = 16");
+    assert_eq!(spain(1000, 1).takes_minutes(&leaves), None);
+}
+
 #[test]
 fn what_does_not_fit_is_counted() {
     let graph = fabric("topology = 'jellyfish'\nswitches = 12\nports = 6\nhosts_per_switch = 2\nseed = 5");
