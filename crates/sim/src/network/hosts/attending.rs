@@ -62,6 +62,29 @@ impl Act for Arrive {
     }
 }
 
+/// The same where hosts put packets in order: an act of its own, so that what each packet takes elsewhere has one caller and becomes a
+/// part of it.
+pub(super) struct Rise {
+    pub(super) header: Header,
+    pub(super) seen: Seen,
+}
+
+impl Act for Rise {
+    fn on<E: Endpoint<Header: HostedHeader>>(
+        self,
+        endpoint: &mut E,
+        _engine: &mut Engine,
+        now: Time,
+    ) -> Acted<E::Header> {
+        debug_assert!(!E::Header::IS_WRITTEN_INTO, "what switches wrote would be lost");
+        match E::Header::from_any(&self.header) {
+            Some(header) => endpoint.handle_packet(now, &self.seen.arrival(*header)),
+            None => debug_assert!(false, "a packet reached an endpoint of another protocol"),
+        }
+        Acted::Nothing
+    }
+}
+
 /// What happens less often than for each packet: compiled once for each protocol.
 pub(super) enum Rarely {
     /// Its session has just been opened.

@@ -1,9 +1,9 @@
 //! Flows whose packets are [put in order](crate::host::resequencer) before their receivers get them. The time at which a packet has waited
 //! for long enough shares the wake-up of its endpoint: at most one event of both is pending.
 
-use super::attending::Arrive;
+use super::attending::Rise;
 use super::{Hosts, accept};
-use crate::engine::arena::{NO_PACKET, PacketId};
+use crate::engine::arena::PacketId;
 use crate::host::EndpointId;
 use crate::host::resequencer::{Piece, Resequencer};
 use crate::host::stack::{Header, Seen};
@@ -35,7 +35,7 @@ impl Hosts {
         let (id, now) = (hot.endpoint, engine.now());
         let data = header.span().zip(self.resequencer_of(id));
         let Some((span, resequencer)) = data else {
-            return self.with_endpoint(engine, fabric, ledger, id, Arrive { packet, header, seen });
+            return self.with_endpoint(engine, fabric, ledger, id, Rise { header, seen });
         };
         let cell = fabric.schemes().cell(hot.path);
         match resequencer.arrive(now, Piece { span, cell, packet: (header, seen) }) {
@@ -73,8 +73,7 @@ impl Hosts {
     ) {
         let mut rising = first.or_else(|| self.resequencer_of(id)?.take());
         while let Some((header, seen)) = rising {
-            // Nothing was written into packets on their way that hosts put in order.
-            self.with_endpoint(engine, fabric, ledger, id, Arrive { packet: NO_PACKET, header, seen });
+            self.with_endpoint(engine, fabric, ledger, id, Rise { header, seen });
             rising = self.resequencer_of(id).and_then(Resequencer::take);
         }
     }
