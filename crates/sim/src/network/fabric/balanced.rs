@@ -75,8 +75,7 @@ impl Fabric {
     }
 
     /// What a switch does in a window with what arrives there, one packet after the other. Its ports run to the end of the window later.
-    #[inline(never)]
-    pub(super) fn run_switch_in_order(
+    pub(super) fn run_balanced_switch(
         &mut self,
         engine: &mut Engine,
         ledger: &mut Ledger,
@@ -84,7 +83,6 @@ impl Fabric {
         node: NodeId,
         bench: &mut Bench,
     ) {
-        bench.arrivals.sort_by_cached_key(|arrival| engine.moment(arrival.time, arrival.link));
         let mut trace = Trace::default();
         let mut copies = std::mem::take(&mut self.branches);
         for &Arrival { time, link, packet } in &bench.arrivals {

@@ -37,8 +37,6 @@ pub(super) struct Switches {
     ports: Vec<Vec<PortId>>,
     /// Of each node.
     memory: Vec<Memory>,
-    /// Lists that are used again.
-    nodes: Vec<NodeId>,
 }
 
 /// The memory of a switch.
@@ -63,7 +61,7 @@ enum Kept {
 impl Switches {
     pub(super) fn new(pfc: Pfc, graph: &Graph) -> Self {
         let nodes = graph.nodes.len();
-        Self { pfc, ports: graph.ports_by_node(), memory: vec![Memory::default(); nodes], nodes: Vec::new() }
+        Self { pfc, ports: graph.ports_by_node(), memory: vec![Memory::default(); nodes] }
     }
 
     fn room(&self, node: NodeId) -> Room {

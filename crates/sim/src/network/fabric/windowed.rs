@@ -5,7 +5,7 @@
 //! other, and nobody can tell.
 
 use super::{Fabric, Senders, drop_packet};
-use crate::engine::arena::{Hot, flag};
+use crate::engine::arena::{Arena, Hot, PacketId, flag};
 use crate::engine::boxes::{Arrival, Boxes, LONGEST_BITS};
 use crate::engine::pending::Keeps;
 use crate::engine::prefetch::prefetch_lines;
@@ -14,6 +14,7 @@ use crate::fabric::graph::{NodeId, PortId};
 use crate::fabric::port::Port;
 use crate::fabric::queue::Enqueued;
 use crate::fabric::routing::{Hop, ecmp};
+use crate::host::stack::Header;
 use crate::network::engine::{Engine, Moment, Trace};
 use crate::network::ledger::Ledger;
 
@@ -49,13 +50,20 @@ pub(in crate::network) struct Bench {
 }
 
 impl Bench {
-    /// What arrives at a switch in this window before `until`, which may be within it: what comes later stays where it is.
+    /// What arrives at a switch in this window; `show` is called with each packet. Where the window is cut at a moment, what comes later
+    /// stays where it is.
     #[inline]
-    pub(super) fn take_arrivals(&mut self, engine: &mut Engine, node: NodeId, until: Moment) {
+    fn take_arrivals(
+        &mut self,
+        engine: &mut Engine,
+        node: NodeId,
+        cut: Option<Moment>,
+        show: impl Fn(&Arena<Header>, PacketId),
+    ) {
         self.arrivals.clear();
         let Engine { packets, pending, .. } = &mut *engine;
-        pending.boxes.take(node, &mut self.arrivals, |packet| packets.prefetch_hot(packet));
-        if until.time < pending.boxes.end() {
+        pending.boxes.take(node, &mut self.arrivals, |packet| show(packets, packet));
+        if let Some(until) = cut {
             self.arrivals.retain(|&arrival| {
                 let now = engine.moment(arrival.time, arrival.link) < until;
                 now || !engine.pending.boxes.put(node, arrival)
@@ -227,34 +235,17 @@ impl Fabric {
         bench: &mut Bench,
         until: Moment,
     ) {
-        if self.lossless.is_some() {
-            return self.run_lossless_window(engine, ledger, senders, bench, until);
-        }
-        if self.is_balanced() {
-            self.run_switches::<true>(engine, ledger, senders, bench, until);
-        } else {
-            self.run_switches::<false>(engine, ledger, senders, bench, until);
-        }
-        self.remove_ended();
-    }
-
-    /// What [`run_window`](Self::run_window) does, with the packets of a switch in order or not.
-    #[inline]
-    fn run_switches<const IN_ORDER: bool>(
-        &mut self,
-        engine: &mut Engine,
-        ledger: &mut Ledger,
-        senders: &mut impl Senders,
-        bench: &mut Bench,
-        until: Moment,
-    ) {
+        let cut = (until.time < engine.pending.boxes.end()).then_some(until);
         let mut nodes = std::mem::take(&mut bench.nodes);
         engine.pending.boxes.take_nodes(&mut nodes);
-        for &node in &nodes {
-            bench.take_arrivals(engine, node, until);
-            if IN_ORDER {
-                self.run_switch_in_order(engine, ledger, senders, node, bench);
-            } else {
+        if self.is_lossless() {
+            self.add_sending(engine, bench, &mut nodes, until.time);
+        }
+        if self.is_lossless() || self.is_balanced() {
+            self.run_in_order(engine, ledger, senders, bench, &nodes, until);
+        } else {
+            for &node in &nodes {
+                bench.take_arrivals(engine, node, cut, Arena::prefetch_hot);
                 self.run_switch(engine, ledger, senders, node, bench, until.time);
             }
         }
@@ -272,6 +263,31 @@ impl Fabric {
         }
         ports.clear();
         bench.ports = ports;
+        self.remove_ended();
+    }
+
+    /// Switches that handle their packets in the order of time: those that [look at their ports](super::balanced), and those that
+    /// [lose nothing](super::lossless).
+    #[inline(never)]
+    fn run_in_order(
+        &mut self,
+        engine: &mut Engine,
+        ledger: &mut Ledger,
+        senders: &mut impl Senders,
+        bench: &mut Bench,
+        nodes: &[NodeId],
+        until: Moment,
+    ) {
+        let cut = (until.time < engine.pending.boxes.end()).then_some(until);
+        for &node in nodes {
+            bench.take_arrivals(engine, node, cut, |_, _| ());
+            bench.arrivals.sort_by_cached_key(|arrival| engine.moment(arrival.time, arrival.link));
+            if self.is_lossless() {
+                self.run_lossless_switch(engine, ledger, senders, node, bench, until.time);
+            } else {
+                self.run_balanced_switch(engine, ledger, senders, node, bench);
+            }
+        }
     }
 
     /// What a switch does before a time with what arrives there.

@@ -5,7 +5,7 @@ use super::{Fabric, Memory, Senders};
 use crate::engine::wheel::Entity;
 use crate::fabric::graph::{NodeId, PortId};
 use crate::fabric::queue::Discipline as _;
-use crate::network::engine::{Engine, Moment, Trace};
+use crate::network::engine::{Engine, Trace};
 use crate::network::fabric::windowed::Bench;
 use crate::network::ledger::Ledger;
 
@@ -106,22 +106,19 @@ impl Fabric {
         }
     }
 
-    /// What [`run_window`](Self::run_window) does where switches lose nothing: each switch handles its window in the order of time.
-    pub(in crate::network::fabric) fn run_lossless_window(
+    /// To the switches at which something arrives in a window, those that send something in it. Ports of hosts are brought to its end.
+    pub(in crate::network::fabric) fn add_sending(
         &mut self,
         engine: &mut Engine,
-        ledger: &mut Ledger,
-        senders: &mut impl Senders,
         bench: &mut Bench,
-        until: Moment,
+        nodes: &mut Vec<NodeId>,
+        until: u64,
     ) {
-        let mut nodes = self.lossless.as_mut().map_or_else(Vec::new, |switches| std::mem::take(&mut switches.nodes));
-        engine.pending.boxes.take_nodes(&mut nodes);
         engine.pending.boxes.take_ports(&mut bench.ports);
         for port in bench.ports.drain(..) {
             let (node, p) = (self.graph.port_owner(port), &mut self.ports[port as usize]);
             if self.graph.is_host(node) {
-                p.come_up(port, engine.packets.hots(), &mut engine.pending, until.time.saturating_sub(1));
+                p.come_up(port, engine.packets.hots(), &mut engine.pending, until.saturating_sub(1));
             } else {
                 p.unlist(&engine.pending);
                 nodes.push(node);
@@ -129,23 +126,25 @@ impl Fabric {
         }
         nodes.sort_unstable();
         nodes.dedup();
-        for &node in &nodes {
-            bench.take_arrivals(engine, node, until);
-            bench.arrivals.sort_by_cached_key(|arrival| engine.moment(arrival.time, arrival.link));
-            let mut trace = Trace::default();
-            for n in 0..bench.arrivals.len() {
-                let arrival = bench.arrivals[n];
-                trace.add(arrival.time, u64::from(arrival.link));
-                self.at_switch(engine, ledger, senders, node, arrival);
-            }
-            engine.trace_all(&trace);
-            self.send_due(engine, node, until.time.saturating_sub(1));
-            self.await_sending(engine, node);
+    }
+
+    /// What a switch that loses nothing does in a window, in the order of time, with what arrives there.
+    pub(in crate::network::fabric) fn run_lossless_switch(
+        &mut self,
+        engine: &mut Engine,
+        ledger: &mut Ledger,
+        senders: &mut impl Senders,
+        node: NodeId,
+        bench: &mut Bench,
+        until: u64,
+    ) {
+        let mut trace = Trace::default();
+        for &arrival in &bench.arrivals {
+            trace.add(arrival.time, u64::from(arrival.link));
+            self.at_switch(engine, ledger, senders, node, arrival);
         }
-        nodes.clear();
-        if let Some(switches) = &mut self.lossless {
-            switches.nodes = nodes;
-        }
-        self.remove_ended();
+        engine.trace_all(&trace);
+        self.send_due(engine, node, until.saturating_sub(1));
+        self.await_sending(engine, node);
     }
 }
