@@ -47,6 +47,7 @@ impl Arrived {
     }
 
     /// Adds a [`Self::plausible`] number; false if it was there.
+    #[inline]
     pub(crate) fn insert(&mut self, seq: u64) -> bool {
         if seq == self.base {
             self.advance();

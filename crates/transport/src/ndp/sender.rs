@@ -65,6 +65,7 @@ impl Sender {
     }
 
     /// The receiver spoke of packet `seq`; everything below `below` is there. False if it speaks of packets never sent.
+    #[inline]
     fn on_reply(&mut self, now: Time, seq: u64, below: u64) -> bool {
         if seq >= self.window.next() || below > self.window.next() {
             return false;
@@ -76,6 +77,7 @@ impl Sender {
         true
     }
 
+    #[inline]
     fn on_ack(&mut self, now: Time, seq: u64, below: u64, sent: Stamp) {
         if self.window.overdue() > 0 && self.window.sent_again_since(seq, sent) {
             // The first copy has arrived, so the timeout was too short (RFC 3522).
@@ -219,6 +221,7 @@ impl Sender {
         self.data(departure, seq, pull)
     }
 
+    #[inline]
     fn data(&self, departure: Time, seq: u64, pull: u64) -> Transmit<Header> {
         let syn = if self.timer.has_reply() { None } else { NonZeroU16::new(self.credit.burst()) };
         let (object, last, sent) = (self.object.bytes(), self.object.is_last(seq), Stamp::of(departure));

@@ -84,6 +84,7 @@ impl Window {
     }
 
     /// A new packet leaves at `departure`; returns its number. The caller has asked [`Self::has_room`].
+    #[inline]
     pub(crate) fn send_new(&mut self, departure: Time) -> u64 {
         if self.next - self.base == self.states.len() as u64 {
             self.grow();
@@ -96,6 +97,7 @@ impl Window {
     }
 
     /// The first of the lost packets, which leaves again at `departure`.
+    #[inline]
     pub(crate) fn send_lost(&mut self, departure: Time) -> Option<u64> {
         loop {
             let seq = self.lost.pop_front()?;
@@ -124,6 +126,7 @@ impl Window {
     }
 
     /// Packet `seq` leaves again at `departure`, if it still has to.
+    #[inline]
     pub(super) fn send_again(&mut self, seq: u64, departure: Time) -> bool {
         if !self.holds(seq) {
             return false;
@@ -163,6 +166,7 @@ impl Window {
 
     /// Packet `seq` has arrived. If it was overdue and had not been sent again, the timeout was too short, and the
     /// other overdue packets may well be on their way, too.
+    #[inline]
     pub(crate) fn acknowledge(&mut self, seq: u64) {
         if !self.holds(seq) {
             return;
