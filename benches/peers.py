@@ -15,13 +15,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "htsim"))
+
+from htsim_case import World, matrix, pairs
+
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benches" / "RESULTS.md"
 ANABRANCH = ROOT / ".venv" / "bin" / "anabranch"
-sys.path.insert(0, str(ROOT / "tests" / "htsim"))
-
-from htsim_case import World, matrix, pairs  # noqa: E402: where it lies is known only now
-
 SEED = 1
 
 
@@ -84,7 +84,7 @@ def timed(folder: Path, *command: str | Path, env: Mapping[str, str] | None = No
 
 
 def ours(folder: Path, case: Case) -> Run:
-    """This project's program, as users run it: results are written, a report is not."""
+    """The program of this project, as users run it: results are written, a report is not."""
     (folder / "permutation.toml").write_text(case.scenario)
     options = ["--threads", "1", "--no-report", "--progress", "none", "--out", "out", "--force"]
     seconds, _ = timed(folder, ANABRANCH, "run", "permutation.toml", f"seed={SEED}", *options)
@@ -163,9 +163,9 @@ def main(peer: Peer, doc: str | None) -> None:
         parser.error("--runs needs a number, at least 1")
     told, names = program_of(asked, parser, peer)
     them, us = peer.name, "Anabranch"
+    seconds = f"{them}, user s | {us} | of it simulating | {them}, M dph/s | {us} | ratio (least-most)"
     rows = [
-        f"| case | M dph | {them}, user s | {us} | of it simulating | {them}, M dph/s | {us} | ratio (least-most) "
-        f"| {them}, mean / longest FCT in ms | {us} |",
+        f"| case | M dph | {seconds} | {them}, mean / longest FCT in ms | {us} |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     print(*rows, sep="\n", flush=True)
@@ -181,8 +181,8 @@ def main(peer: Peer, doc: str | None) -> None:
             f"Command: `benches/{Path(sys.argv[0]).name} {peer.argument} --runs {asked.runs}"
             f"{''.join(' ' + name for name in asked.cases)}`, {them} at {commit_of(told.parent)}. "
             f"Machine: {processor.split(':')[1].strip()}, {os.cpu_count()} cores, "
-            f"load {os.getloadavg()[0]:.2f} at the end. In turns, one core each; medians. Both deliver the same full "
-            "packets over paths of the same lengths, so that the ratio of seconds is that of data packet-hops per second.\n\n"
+            f"load {os.getloadavg()[0]:.2f} at the end. In turns, one core each; medians. Both deliver "
+            "the same full packets over paths of the same lengths: the ratio of seconds is that of packet-hops.\n\n"
         )
         with RESULTS.open("a") as results:
             results.write(head + "\n".join(rows) + "\n")

@@ -55,7 +55,7 @@ def test_the_fat_tree_of_hpccs_simulator_has_the_ports_that_it_should() -> None:
 
 @pytest.mark.parametrize("name", ["htsim", "hpcc"])
 def test_a_program_that_is_not_there_is_told_with_a_hint(name: str, tmp_path: Path) -> None:
-    command = [sys.executable, BENCHES / name, tmp_path / "nothing"]
+    command = [sys.executable, str(BENCHES / name), str(tmp_path / "nothing")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert f"{tmp_path / 'nothing'} is no program\n  hint: build " in done.stderr
@@ -63,7 +63,9 @@ def test_a_program_that_is_not_there_is_told_with_a_hint(name: str, tmp_path: Pa
 
 def test_the_cases_are_scenarios(tmp_path: Path) -> None:
     (tmp_path / "matrix.cm").write_text("Nodes 128\nConnections 1\n0->1 id 1 start 0 size 4096\n")
-    cases = script("htsim")["cases_of_transports"]() | {name: script("hpcc")["case"](name) for name in ("hpcc", "dcqcn")}
+    cases = script("htsim")["cases_of_transports"]() | {
+        name: script("hpcc")["case"](name) for name in ("hpcc", "dcqcn")
+    }
     for name, case in cases.items():
         if case.world.k == 8:
             (tmp_path / "one.toml").write_text(case.scenario)
