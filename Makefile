@@ -43,7 +43,7 @@ PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile --no-load
 
 HOST_TRIPLE = $(shell rustc -vV | sed -n 's/^host: //p')
 
-.PHONY: help setup demo demo-net demo-lab scdp readme notebook test test-build test-python nightly wheel test-wheel test-trials test-papers test-cluster fidelity-traffic test-codec test-codec-levels test-codec-all test-net-all test-cases package public-api msrv miri check check-rust check-python format bench bench-codec bench-net bench-traffic bench-volumes bench-htsim profile instructions clean
+.PHONY: help setup demo demo-net demo-lab scdp readme notebook test test-build test-python nightly wheel test-wheel test-trials test-papers test-cluster fidelity-traffic test-codec test-codec-levels test-codec-all test-net-all test-cases package public-api msrv miri check check-rust check-python format bench bench-codec bench-net bench-traffic bench-volumes bench-htsim bench-hpcc profile instructions clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -183,8 +183,11 @@ bench-volumes: setup ## measure the statistics of traffic volumes, into benches/
 bench-traffic: ## measure the reading of captures next to tcpdump, and append to benches/RESULTS.md
 	@benches/traffic
 
-bench-htsim: setup ## NDP beside htsim on the same matrix: make bench-htsim HTSIM=.../htsim_ndp, a program of csg-htsim that you have built
+bench-htsim: setup ## NDP, EQDS, RoCE, HPCC and Swift beside htsim on the same matrix: make bench-htsim HTSIM=.../htsim_ndp, of csg-htsim, which you have built
 	@benches/htsim "$(HTSIM)"
+
+bench-hpcc: setup ## HPCC, DCQCN and TIMELY beside the simulator of HPCC's authors: make bench-hpcc HPCC=.../build/scratch/third, which you have built
+	@benches/hpcc "$(HPCC)"
 
 profile: setup ## make the profile that the compiler optimises the simulator by (10 minutes; needs rustup component add llvm-tools)
 	@"$(PYTHON)" tools/profile make
@@ -199,7 +202,7 @@ instructions: ## compare instruction counts of small runs with the record (needs
 
 clean: ## remove what the tasks make, results included
 	rm -rf .venv .uv target out .pytest_cache .mypy_cache .ruff_cache .hypothesis python/anabranch/_core*.so python/anabranch/share
-	find python tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find python tests benches -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # uv, pinned, from the package index, in an environment of its own: nothing is installed outside this folder.
 $(UV): Makefile tools/check-tools

@@ -1,13 +1,12 @@
 """The cases of the comparison with csg-htsim: transports with the same settings in both, on matrices that both read."""
 
 import random
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
-K, RATE_MBPS, DELAY_US = 8, 100_000, 1
 PAYLOAD, HEADER = 4096, 64
 PACKET = PAYLOAD + HEADER
-HOSTS = K**3 // 4
 SENDERS = 32
 QUEUE = 35
 """Packets that a port of NDP holds, and of windows that fill the path: csg-htsim's own validation has 35 and 50."""
@@ -16,9 +15,38 @@ PAUSE, RESUME = 15, 12
 """Packets from which on csg-htsim's lossless switches pause a link, and let it go on: its defaults."""
 BASE_RTT_US = 12
 """csg-htsim's HPCC has this round trip, and grows by a packet; its packets have no room for telemetry."""
-END_US = 20_000
 PACKETS = {"permutation": 1221, "incast": 244}
 """Full packets of a flow: 5 MB and 1 MB."""
+
+
+@dataclass(frozen=True)
+class World:
+    """A fat tree, its packets, and how much its hosts send.
+
+    Attributes:
+        k: Ports of a switch.
+        rate_mbps: Of every link.
+        delay_us: Of every link.
+        payload: Bytes of a packet without its header.
+        packets: Full packets of a flow, by matrix.
+        end_us: When csg-htsim stops.
+    """
+
+    k: int = 8
+    rate_mbps: int = 100_000
+    delay_us: int = 1
+    payload: int = PAYLOAD
+    packets: Mapping[str, int] = field(default_factory=lambda: PACKETS)
+    end_us: int = 20_000
+
+    @property
+    def hosts(self) -> int:
+        return self.k**3 // 4
+
+
+WORLD = World()
+"""Where the transports are compared."""
+HOSTS = WORLD.hosts
 
 
 @dataclass(frozen=True)
@@ -92,19 +120,25 @@ uec = {{ packet = "{PACKET}B", header = "{HEADER}B", control = "{control}", entr
 
 UEC_PATHS = ("-paths", str(HOSTS), "-q", str(QUEUE))
 
-CASES: tuple[Case, ...] = (
-    Case(
+
+def ndp(queue: int, window: int, packet: int = PACKET) -> Case:
+    """NDP, with ports and first windows of so many packets of so many bytes."""
+    return Case(
         "NDP",
         "htsim_ndp",
-        ("-strat", "perm", "-q", str(QUEUE), "-cwnd", str(WINDOW)),
+        ("-strat", "perm", "-q", str(queue), "-cwnd", str(window)),
         f"""
 routing.mode = "per-packet-permuted"
-switch.buffer = "{QUEUE} packets"
+switch.buffer = "{queue} packets"
 [transport]
 name = "ndp"
-ndp = {{ packet = "{PACKET}B", header = "{HEADER}B", initial_window = {WINDOW} }}
+ndp = {{ packet = "{packet}B", header = "{HEADER}B", initial_window = {window} }}
 """,
-    ),
+    )
+
+
+CASES: tuple[Case, ...] = (
+    ndp(QUEUE, WINDOW),
     Case("EQDS", "htsim_eqds", (*SPRAYED, "-cwnd", str(WINDOW)), EQDS),
     Case("UEC, NSCC", "htsim_uec", ("-sender_cc_only", *UEC_PATHS), uec("nscc", ""), uet=True),
     Case("UEC, RCCC", "htsim_uec", ("-receiver_cc_only", *UEC_PATHS), uec("rccc", ""), uet=True),
@@ -116,24 +150,28 @@ ndp = {{ packet = "{PACKET}B", header = "{HEADER}B", initial_window = {WINDOW} }
 )
 
 
-def matrix(kind: str, seed: int) -> str:
+def matrix(kind: str, seed: int, world: World = WORLD) -> str:
     """A connection matrix in csg-htsim's format: a permutation without fixed points, or an incast to host 0."""
+    flows, size = pairs(kind, seed, world), world.packets[kind] * world.payload
+    lines = [f"{a}->{b} id {n + 1} start 0 size {size}" for n, (a, b) in enumerate(flows)]
+    return "\n".join([f"Nodes {world.hosts}", f"Connections {len(flows)}", *lines, ""])
+
+
+def pairs(kind: str, seed: int, world: World = WORLD) -> list[tuple[int, int]]:
+    """Who sends to whom."""
     chosen = random.Random(f"{kind} {seed}")
     if kind == "incast":
-        pairs = [(a, 0) for a in sorted(chosen.sample(range(1, HOSTS), SENDERS))]
-    else:
-        to = list(range(HOSTS))
-        while any(a == b for a, b in enumerate(to)):
-            chosen.shuffle(to)
-        pairs = list(enumerate(to))
-    flows = [f"{a}->{b} id {n + 1} start 0 size {PACKETS[kind] * PAYLOAD}" for n, (a, b) in enumerate(pairs)]
-    return "\n".join([f"Nodes {HOSTS}", f"Connections {len(pairs)}", *flows, ""])
+        return [(a, 0) for a in sorted(chosen.sample(range(1, world.hosts), SENDERS))]
+    to = list(range(world.hosts))
+    while any(a == b for a, b in enumerate(to)):
+        chosen.shuffle(to)
+    return list(enumerate(to))
 
 
-def scenario(case: Case, file: Path) -> str:
+def scenario(case: Case, file: Path, world: World = WORLD) -> str:
     """The scenario that reads a matrix."""
     return f"""
-fabric = {{ topology = "fat-tree", k = {K}, rate = "{RATE_MBPS}Mbps", delay = "{DELAY_US}us" }}
+fabric = {{ topology = "fat-tree", k = {world.k}, rate = "{world.rate_mbps}Mbps", delay = "{world.delay_us}us" }}
 {case.ours}
 [[workload]]
 name = "matrix"
@@ -141,13 +179,15 @@ trace = {{ file = "{file.name}", start_unit = "ps" }}
 """
 
 
-def options(case: Case, file: Path, kind: str, seed: int) -> list[str]:
+def options(case: Case, file: Path, kind: str, seed: int, world: World = WORLD) -> list[str]:
     """What csg-htsim's program is called with."""
-    shared = ["-nodes", str(HOSTS), "-linkspeed", str(RATE_MBPS), "-tm", file.name, "-o", "log", "-end", str(END_US)]
+    links = ["-nodes", str(world.hosts), "-linkspeed", str(world.rate_mbps)]
+    shared = [*links, "-tm", file.name, "-o", "log", "-end", str(world.end_us)]
+    packet = world.payload + HEADER
     if case.program == "htsim_swift":
         # Swift's packets have no header; it has links of 1 us and one seed, and does not take sizes from the matrix.
-        own = ["-mtu", str(PACKET), "-flowsize", str(PACKETS[kind])]
+        own = ["-mtu", str(packet), "-flowsize", str(world.packets[kind])]
     else:
         whole = case.program in {"htsim_eqds", "htsim_uec"}
-        own = ["-mtu", str(PACKET if whole else PAYLOAD), "-hop_latency", str(DELAY_US), "-seed", str(seed)]
+        own = ["-mtu", str(packet if whole else world.payload), "-hop_latency", str(world.delay_us), "-seed", str(seed)]
     return [*shared, *own, *case.theirs]

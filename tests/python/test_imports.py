@@ -73,6 +73,14 @@ def test_a_dry_run_imports_no_statistics(tmp_path: Path) -> None:
     assert imported("run", "a.toml", "--dry-run", cwd=tmp_path)[0] & HEAVY == {"rich"}
 
 
+def test_a_run_of_one_seed_loads_no_scipy(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text(
+        '[fabric]\ntopology = "star"\nhosts = 4\n[transport]\nname = "ndp"\n[[workload]]\n'
+        'sizes = { law = "fixed", size = "20KB" }\nplacement = { pattern = "permutation" }\n'
+    )
+    assert "scipy" not in imported("run", "a.toml", "--no-report", "--progress", "none", cwd=tmp_path)[0]
+
+
 def test_statistics_import_no_distributions() -> None:
     probe = "import sys, anabranch; anabranch.stats.interval([1.0, 2.0]); print('scipy.stats' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True, timeout=120)

@@ -279,10 +279,13 @@ def over_seeds(per_seed: pl.DataFrame, by: Sequence[str], metrics: Sequence[str]
     means = per_seed.group_by(by, maintain_order=True).agg(columns)
     frame = seeds.join(means, on=by, how="left", maintain_order="left", nulls_equal=True)
     for name in metrics:
-        counts = frame[f"{name}_n"].to_numpy()
-        # Student's t has no value for zero degrees of freedom; the standard error is null there anyway.
-        t = _quantile(np.maximum(counts - 1.0, 1.0), confidence)
-        frame = frame.with_columns((pl.col(f"{name}_ci") * pl.Series(t)).alias(f"{name}_ci")).drop(f"{name}_n")
+        # Of one seed nothing has an interval, and nothing is loaded for it.
+        if frame[f"{name}_ci"].null_count() < frame.height:
+            counts = frame[f"{name}_n"].to_numpy()
+            # Student's t has no value for zero degrees of freedom; the standard error is null there anyway.
+            t = _quantile(np.maximum(counts - 1.0, 1.0), confidence)
+            frame = frame.with_columns((pl.col(f"{name}_ci") * pl.Series(t)).alias(f"{name}_ci"))
+        frame = frame.drop(f"{name}_n")
     return frame
 
 
