@@ -29,7 +29,7 @@ use anabranch_transport::multipath::{
 };
 use anabranch_transport::ndp::{Multicast, NdpConfig};
 use anabranch_transport::phost::PhostConfig;
-use anabranch_transport::roce::{Congestion, DcqcnConfig, HpccConfig, RoceConfig, TimelyConfig, Variant};
+use anabranch_transport::roce::{Congestion, DcqcnConfig, HpccConfig, RoceConfig, Rules, TimelyConfig, Variant};
 use anabranch_transport::scdp::{MAX_BLOCK_SYMBOLS, Repair, ScdpConfig, Straggler, StragglerPolicy};
 use anabranch_transport::tcp::{Algorithm, SwiftConfig, TcpConfig, WindowRules};
 use anabranch_transport::uec::{Control, Spraying, UecConfig};
@@ -601,6 +601,7 @@ pub(crate) fn lossless_worlds() -> impl Strategy<Value = World> {
     let patched = TimelyConfig { variant: Variant::Patched, segment: Bytes(1), ..TimelyConfig::default() };
     let controls = [
         Congestion::Dcqcn(DcqcnConfig::default()),
+        Congestion::Dcqcn(DcqcnConfig { rules: Rules::Connectx, ..DcqcnConfig::default() }),
         Congestion::Timely(TimelyConfig::default()),
         Congestion::Timely(patched),
         Congestion::Hpcc(HpccConfig::default()),

@@ -20,7 +20,7 @@ use serde_json::Value as Json;
 use std::fmt::Write as _;
 
 /// Keys that say which others are read: a preset that chooses there cannot give way, since the rest of it would say nothing.
-const CHOICES: &[&str] = &["switch.queue", "transport.dcqcn.constants"];
+const CHOICES: &[&str] = &["switch.queue", "transport.dcqcn.constants", "transport.dcqcn.rules"];
 
 /// Constants are taken to hold on links of up to so many times their rate, and down to that part of it.
 const WITHIN: f64 = 2.0;

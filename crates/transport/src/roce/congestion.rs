@@ -1,6 +1,7 @@
 //! Congestion controls of RoCEv2: which one a connection has, and what it is told.
 
-use super::dcqcn::{self, DcqcnConfig};
+use super::connectx;
+use super::dcqcn::{self, DcqcnConfig, Rules};
 use super::hpcc::{self, Feedback, HpccConfig};
 use super::segments::{Packet, Segments};
 use super::timely::{self, TimelyConfig};
@@ -52,6 +53,7 @@ impl Congestion {
 #[derive(Clone, Debug)]
 pub(super) enum Control {
     Dcqcn(dcqcn::RateControl),
+    Connectx(connectx::RateControl),
     Timely { rate: timely::RateControl, segments: Segments },
     Hpcc(hpcc::WindowControl),
 }
@@ -69,7 +71,13 @@ impl Control {
     /// Begins at the rate that is given, or that of the link; none before what it needs of these is known.
     pub(super) fn new(config: &Congestion, given: Option<Rate>, link: Option<Rate>, now: Time) -> Option<Self> {
         Some(match config {
-            Congestion::Dcqcn(config) => Self::Dcqcn(dcqcn::RateControl::new(config, given.or(link)?)),
+            Congestion::Dcqcn(config) => {
+                let parameters = config.parameters(given.or(link)?);
+                match config.rules {
+                    Rules::Paper => Self::Dcqcn(dcqcn::RateControl::new(parameters)),
+                    Rules::Connectx => Self::Connectx(connectx::RateControl::new(parameters)),
+                }
+            }
             Congestion::Timely(config) => {
                 let link = link?;
                 let rate = timely::RateControl::new(config, given.unwrap_or(link), link, now);
@@ -80,8 +88,10 @@ impl Control {
     }
 
     pub(super) fn on_cnp(&mut self, now: Time) {
-        if let Self::Dcqcn(control) = self {
-            control.on_cnp(now);
+        match self {
+            Self::Dcqcn(control) => control.on_cnp(now),
+            Self::Connectx(control) => control.on_cnp(now),
+            Self::Timely { .. } | Self::Hpcc(_) => {}
         }
     }
 
@@ -89,6 +99,7 @@ impl Control {
     pub(super) fn on_sent(&mut self, now: Time, packet: Packet, more: bool) -> Next {
         match self {
             Self::Dcqcn(control) => Next { at: now + control.on_sent(now, packet.size), asks: false },
+            Self::Connectx(control) => Next { at: now + control.on_sent(now, packet.size), asks: false },
             Self::Timely { rate, segments } => {
                 let next = segments.on_sent(now, packet, more, rate.rate());
                 Next { at: next.unwrap_or(now), asks: next.is_some() }
@@ -103,7 +114,7 @@ impl Control {
     /// When the next packet may leave, if that is another time now.
     pub(super) fn on_ack(&mut self, now: Time, feedback: &Feedback) -> Option<Time> {
         match self {
-            Self::Dcqcn(_) => None,
+            Self::Dcqcn(_) | Self::Connectx(_) => None,
             Self::Timely { rate, segments } => {
                 if let Some(rtt) = segments.on_ack(now, feedback.expected) {
                     rate.on_round_trip(now, rtt);
@@ -127,7 +138,7 @@ impl Control {
     /// Bytes that may be on their way, if a window says so.
     pub(super) fn window(&self) -> Option<u64> {
         match self {
-            Self::Dcqcn(_) | Self::Timely { .. } => None,
+            Self::Dcqcn(_) | Self::Connectx(_) | Self::Timely { .. } => None,
             Self::Hpcc(control) => Some(control.window().ceil() as u64),
         }
     }

@@ -21,9 +21,28 @@ pub enum Constants {
     /// a least rate of 100 Mbps from its authors' simulator (`mix/config.txt` of ns3-rdma).
     #[default]
     Paper,
-    /// Of the HPCC simulator (`run.py`, mode `dcqcn`), whose rules differ: only its constants are here. Timers 300 us and 1 us, no byte counter, F = 1, CNPs every 4 us, increases of 1/5000 and 1/500
+    /// Of the HPCC simulator (`run.py`, mode `dcqcn`), made for the rules `connectx`. Timers 300 us and 1 us, no byte counter, F = 1, CNPs every 4 us, increases of 1/5000 and 1/500
     /// of the line's rate.
     Hpcc,
+}
+
+/// Whose rules.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rules {
+    /// The paper's, Figures 5 and 7.
+    #[default]
+    Paper,
+    /// Those of the HPCC simulator, after Mellanox's adapters: a cut that follows a cut keeps the target rate, every marked packet is notified, bytes raise
+    /// nothing, hyper increase goes by the timer.
+    Connectx,
+}
+
+impl Rules {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// Parameters of DCQCN; all others are those of `transport.roce`.
@@ -32,16 +51,31 @@ pub enum Constants {
 pub struct DcqcnConfig {
     /// What the keys below are if they are not given.
     pub constants: Constants,
+    /// Whose rules. Default `paper`.
+    #[serde(skip_serializing_if = "Rules::is_default")]
+    pub rules: Rules,
     /// Time without a CNP after which the rate is raised, T: 1 us to 1 s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timer: Option<Duration>,
-    /// Bytes after which it is raised, B: at least 9000 B, the largest packet.
+    /// Bytes after which it is raised, B: at least 9000 B, the largest packet. Not with the rules `connectx`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub byte_counter: Option<Bytes>,
     /// What the target rate gains with each raise after fast recovery: above 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub additive_increase: Option<Rate>,
-    /// Least time between two CNPs of a receiver: 1 us to 1 s.
+    /// What it gains in hyper increase: above 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hyper_increase: Option<Rate>,
+    /// Raises of fast recovery, F: 1 to 1000.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fast_recovery: Option<u32>,
+    /// Time without a CNP after which the estimate of congestion falls; with `connectx`, between two looks at it: 1 us to 1 s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alpha_timer: Option<Duration>,
+    /// Least rate: above 0. Default 100 Mbps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_rate: Option<Rate>,
+    /// Least time between two CNPs of a receiver; with `connectx`, between two cuts of a sender: 1 us to 1 s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cnp_interval: Option<Duration>,
 }
@@ -52,12 +86,38 @@ impl DcqcnConfig {
         *self == Self::default()
     }
 
-    /// Least time between two CNPs of a receiver.
-    pub(super) fn cnp_interval(&self) -> Duration {
+    /// Least time between two CNPs of a receiver, if it waits.
+    pub(super) fn cnp_interval(&self) -> Option<Duration> {
+        (self.rules == Rules::Paper).then(|| self.interval())
+    }
+
+    fn interval(&self) -> Duration {
         self.cnp_interval.unwrap_or(match self.constants {
             Constants::Paper => Duration::from_us(50),
             Constants::Hpcc => Duration::from_us(4),
         })
+    }
+
+    /// All numbers, on a line of this rate.
+    pub(super) fn parameters(&self, line: Rate) -> Parameters {
+        let line = line.bps() as f64;
+        let (timer, alpha_timer, byte_counter, fast_recovery, additive, hyper) = match self.constants {
+            Constants::Paper => (55, 55, 10_000_000, 5, 40e6, 200e6),
+            Constants::Hpcc => (300, 1, u64::MAX, 1, line / 5000.0, line / 500.0),
+        };
+        let bps = |rate: Option<Rate>, other| rate.map_or(other, |rate| rate.bps() as f64);
+        Parameters {
+            timer: self.timer.unwrap_or(Duration::from_us(timer)),
+            alpha_timer: self.alpha_timer.unwrap_or(Duration::from_us(alpha_timer)),
+            cnp_interval: self.interval(),
+            byte_counter: self.byte_counter.map_or(byte_counter, |bytes| bytes.0),
+            fast_recovery: self.fast_recovery.unwrap_or(fast_recovery),
+            gain: 1.0 / 256.0,
+            additive: bps(self.additive_increase, additive),
+            hyper: bps(self.hyper_increase, hyper),
+            least: bps(self.min_rate, 100e6).min(line),
+            line,
+        }
     }
 
     /// Checks every range.
@@ -65,7 +125,9 @@ impl DcqcnConfig {
     /// # Errors
     /// The first field that is out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        for (field, time) in [("timer", self.timer), ("cnp_interval", self.cnp_interval)] {
+        for (field, time) in
+            [("timer", self.timer), ("cnp_interval", self.cnp_interval), ("alpha_timer", self.alpha_timer)]
+        {
             if time.is_some_and(|time| time < Duration::from_us(1) || time > Duration::from_secs(1)) {
                 return Err(ConfigError { field, problem: "is not from 1us to 1s".into() });
             }
@@ -75,25 +137,50 @@ impl DcqcnConfig {
             let problem = format!("is less than {LARGEST_PACKET}B, the largest packet");
             return Err(ConfigError { field: "byte_counter", problem });
         }
-        if self.additive_increase == Some(Rate(0)) {
-            return Err(ConfigError { field: "additive_increase", problem: "must be above 0".into() });
+        if self.byte_counter.is_some() && self.rules == Rules::Connectx {
+            let problem = "does not apply with rules = \"connectx\": bytes raise nothing".into();
+            return Err(ConfigError { field: "byte_counter", problem });
+        }
+        for (field, rate) in [
+            ("additive_increase", self.additive_increase),
+            ("hyper_increase", self.hyper_increase),
+            ("min_rate", self.min_rate),
+        ] {
+            if rate == Some(Rate(0)) {
+                return Err(ConfigError { field, problem: "must be above 0".into() });
+            }
+        }
+        if self.fast_recovery.is_some_and(|raises| raises == 0 || raises > 1000) {
+            return Err(ConfigError { field: "fast_recovery", problem: "is not from 1 to 1000".into() });
         }
         Ok(())
     }
 }
 
+/// All numbers of a connection's rate: see [`DcqcnConfig`]. Rates in bits per second.
+#[derive(Clone, Debug)]
+pub(super) struct Parameters {
+    pub(super) timer: Duration,
+    pub(super) alpha_timer: Duration,
+    pub(super) cnp_interval: Duration,
+    pub(super) byte_counter: u64,
+    pub(super) fast_recovery: u32,
+    pub(super) gain: f64,
+    pub(super) additive: f64,
+    pub(super) hyper: f64,
+    pub(super) least: f64,
+    pub(super) line: f64,
+}
+
+/// How long after a packet of this size the next one may leave at a rate in bits per second.
+pub(super) fn pace(size: u64, rate: f64) -> Duration {
+    Duration((size as f64 * 8.0 * PS_PER_S as f64 / rate).round() as u64)
+}
+
 /// The rate of a connection.
 #[derive(Clone, Debug)]
 pub(super) struct RateControl {
-    timer: Duration,
-    alpha_timer: Duration,
-    byte_counter: u64,
-    fast_recovery: u32,
-    gain: f64,
-    additive: f64,
-    hyper: f64,
-    least: f64,
-    line: f64,
+    parameters: Parameters,
     /// Bits per second: current and target.
     current: f64,
     target: f64,
@@ -110,26 +197,10 @@ pub(super) struct RateControl {
 
 impl RateControl {
     /// Begins at the rate of the line.
-    pub(super) fn new(config: &DcqcnConfig, line: Rate) -> Self {
-        let line = line.bps() as f64;
-        let (timer, alpha_timer, bytes, fast_recovery, additive, hyper) = match config.constants {
-            Constants::Paper => (55, 55, 10_000_000, 5, 40e6, 200e6),
-            Constants::Hpcc => (300, 1, u64::MAX, 1, line / 5000.0, line / 500.0),
-        };
-        let timer = config.timer.unwrap_or(Duration::from_us(timer));
-        let alpha_timer = Duration::from_us(alpha_timer);
+    pub(super) fn new(parameters: Parameters) -> Self {
         Self {
-            timer,
-            alpha_timer,
-            byte_counter: config.byte_counter.map_or(bytes, |bytes| bytes.0),
-            fast_recovery,
-            gain: 1.0 / 256.0,
-            additive: config.additive_increase.map_or(additive, |rate| rate.bps() as f64),
-            hyper,
-            least: 100e6_f64.min(line),
-            line,
-            current: line,
-            target: line,
+            current: parameters.line,
+            target: parameters.line,
             alpha: 1.0,
             // Nothing happens before the first CNP.
             alpha_at: Time::MAX,
@@ -137,6 +208,7 @@ impl RateControl {
             by_timer: 0,
             by_bytes: 0,
             bytes: 0,
+            parameters,
         }
     }
 
@@ -144,40 +216,40 @@ impl RateControl {
     pub(super) fn on_cnp(&mut self, now: Time) {
         self.time_passes(now);
         self.target = self.current;
-        self.current = (self.current * (1.0 - self.alpha / 2.0)).max(self.least);
-        self.alpha = (1.0 - self.gain) * self.alpha + self.gain;
+        self.current = (self.current * (1.0 - self.alpha / 2.0)).max(self.parameters.least);
+        self.alpha = (1.0 - self.parameters.gain) * self.alpha + self.parameters.gain;
         (self.by_timer, self.by_bytes, self.bytes) = (0, 0, 0);
-        (self.alpha_at, self.raise_at) = (now + self.alpha_timer, now + self.timer);
+        (self.alpha_at, self.raise_at) = (now + self.parameters.alpha_timer, now + self.parameters.timer);
     }
 
     /// A packet is sent: how long until the next one may be.
     pub(super) fn on_sent(&mut self, now: Time, size: u64) -> Duration {
         self.time_passes(now);
         self.bytes += size;
-        if self.bytes >= self.byte_counter {
-            self.bytes -= self.byte_counter;
+        if self.bytes >= self.parameters.byte_counter {
+            self.bytes -= self.parameters.byte_counter;
             self.by_bytes += 1;
             self.raise();
         }
-        Duration((size as f64 * 8.0 * PS_PER_S as f64 / self.current).round() as u64)
+        pace(size, self.current)
     }
 
     /// Timers that have fired since.
     fn time_passes(&mut self, now: Time) {
         while self.alpha_at <= now {
             // Equation 2.
-            self.alpha *= 1.0 - self.gain;
-            self.alpha_at += self.alpha_timer;
+            self.alpha *= 1.0 - self.parameters.gain;
+            self.alpha_at += self.parameters.alpha_timer;
             if self.alpha < 1e-9 {
-                self.alpha_at = self.alpha_at.max(now + self.alpha_timer);
+                self.alpha_at = self.alpha_at.max(now + self.parameters.alpha_timer);
             }
         }
         while self.raise_at <= now {
             self.by_timer += 1;
             self.raise();
-            self.raise_at += self.timer;
-            if self.target >= self.line && self.line - self.current < 1.0 {
-                self.raise_at = self.raise_at.max(now + self.timer);
+            self.raise_at += self.parameters.timer;
+            if self.target >= self.parameters.line && self.parameters.line - self.current < 1.0 {
+                self.raise_at = self.raise_at.max(now + self.parameters.timer);
             }
         }
     }
@@ -185,12 +257,12 @@ impl RateControl {
     /// Figure 7: fast recovery, additive increase, hyper increase; equations 3 and 4.
     fn raise(&mut self) {
         let (most, least) = (self.by_timer.max(self.by_bytes), self.by_timer.min(self.by_bytes));
-        if least > self.fast_recovery {
-            self.target += self.hyper * f64::from(least - self.fast_recovery);
-        } else if most >= self.fast_recovery {
-            self.target += self.additive;
+        if least > self.parameters.fast_recovery {
+            self.target += self.parameters.hyper * f64::from(least - self.parameters.fast_recovery);
+        } else if most >= self.parameters.fast_recovery {
+            self.target += self.parameters.additive;
         }
-        self.target = self.target.min(self.line);
+        self.target = self.target.min(self.parameters.line);
         self.current = f64::midpoint(self.target, self.current);
     }
 
@@ -212,7 +284,7 @@ mod tests {
     }
 
     fn control(config: &DcqcnConfig) -> RateControl {
-        RateControl::new(config, LINE)
+        RateControl::new(config.parameters(LINE))
     }
 
     fn close(a: f64, b: f64) {
@@ -303,8 +375,8 @@ mod tests {
         dcqcn.time_passes(at(300));
         // F = 1: the first raise is additive, but the target is the line's rate.
         close(dcqcn.rate(), 30e9);
-        close(dcqcn.additive, 8e6);
-        assert_eq!(config.cnp_interval(), Duration::from_us(4));
+        close(dcqcn.parameters.additive, 8e6);
+        assert_eq!(config.cnp_interval(), Some(Duration::from_us(4)));
     }
 
     #[test]
@@ -317,6 +389,11 @@ mod tests {
         assert_eq!(bad(|c| c.timer = Some(Duration::ZERO)), "timer");
         assert_eq!(bad(|c| c.cnp_interval = Some(Duration::from_secs(2))), "cnp_interval");
         assert_eq!(bad(|c| c.byte_counter = Some(Bytes(LARGEST_PACKET - 1))), "byte_counter");
+        assert_eq!(bad(|c| (c.rules, c.byte_counter) = (Rules::Connectx, Some(Bytes(10_000_000)))), "byte_counter");
         assert_eq!(bad(|c| c.additive_increase = Some(Rate(0))), "additive_increase");
+        assert_eq!(bad(|c| c.hyper_increase = Some(Rate(0))), "hyper_increase");
+        assert_eq!(bad(|c| c.min_rate = Some(Rate(0))), "min_rate");
+        assert_eq!(bad(|c| c.alpha_timer = Some(Duration::ZERO)), "alpha_timer");
+        assert_eq!(bad(|c| c.fast_recovery = Some(0)), "fast_recovery");
     }
 }

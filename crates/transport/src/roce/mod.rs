@@ -15,6 +15,7 @@
 
 mod config;
 mod congestion;
+mod connectx;
 mod dcqcn;
 mod hpcc;
 mod receiver;
@@ -28,7 +29,7 @@ mod tests;
 
 pub use config::{Repeat, RoceConfig};
 pub use congestion::Congestion;
-pub use dcqcn::{Constants, DcqcnConfig};
+pub use dcqcn::{Constants, DcqcnConfig, Rules};
 pub use hpcc::HpccConfig;
 pub use receiver::Receiver;
 pub use sender::Sender;

@@ -65,7 +65,7 @@ impl Receiver {
         self.telemetry = arrival.header.telemetry;
         self.stats.data_received += 1;
         if let Some(dcqcn) = self.config.congestion.as_ref().filter(|_| arrival.ce).and_then(Congestion::dcqcn)
-            && self.notified.is_none_or(|last| now >= last + dcqcn.cnp_interval())
+            && self.notified.is_none_or(|last| dcqcn.cnp_interval().is_none_or(|interval| now >= last + interval))
         {
             (self.notifies, self.notified) = (true, Some(now));
         }
