@@ -45,6 +45,21 @@ impl Poor {
         latest: Duration::ZERO,
     };
 
+    /// It does all of it to so many packets.
+    pub(crate) const fn all(share: u8, latest: Duration) -> Self {
+        Self {
+            seed: 0,
+            lose: share,
+            lose_back: share,
+            trim: share,
+            give_back: share,
+            late: share,
+            twice: share,
+            mark: share,
+            latest,
+        }
+    }
+
     /// One that is no worse than this one, and often without some of its faults.
     pub(crate) fn up_to(self) -> impl Strategy<Value = Self> {
         let share = |worst: u8| prop_oneof![Just(0), 0..=worst];

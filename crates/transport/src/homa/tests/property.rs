@@ -4,23 +4,12 @@ use super::*;
 use crate::testing::poor::Poor;
 use proptest::prelude::*;
 
-const WORST: Poor = Poor {
-    lose: 100,
-    lose_back: 100,
-    trim: 100,
-    give_back: 100,
-    late: 100,
-    twice: 100,
-    latest: Duration::from_ms(9),
-    ..Poor::GOOD
-};
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
     fn every_message_over_a_poor_channel_completes(
-        message in 0..100 * PAYLOAD, window in 1..40_u64, blind in 1..40_u64, poor in WORST.up_to(),
+        message in 0..100 * PAYLOAD, window in 1..40_u64, blind in 1..40_u64, poor in Poor::all(100, Duration::from_ms(9)).up_to(),
     ) {
         let cfg = config(|c| {
             c.rtt_bytes = Bytes(window * PAYLOAD);

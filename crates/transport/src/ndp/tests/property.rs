@@ -4,20 +4,6 @@ use super::*;
 use crate::testing::poor::Poor;
 use proptest::prelude::*;
 
-/// At its worst.
-fn channel(worst: u8) -> Poor {
-    Poor {
-        lose: worst,
-        lose_back: worst,
-        trim: worst,
-        give_back: worst,
-        late: worst,
-        twice: worst,
-        latest: Duration::from_ms(5),
-        ..Poor::GOOD
-    }
-}
-
 fn transfer(object: u64, window: u32, return_to_sender: bool, poor: Poor) -> Pair<Connection> {
     let cfg = config(|cfg| (cfg.initial_window, cfg.return_to_sender) = (window, return_to_sender));
     let mut p = pair_with(&cfg, Some(object), DELAY, poor.policy());
@@ -30,7 +16,7 @@ proptest! {
 
     #[test]
     fn every_transfer_over_a_poor_channel_completes(
-        object in 0u64..100 * PAYLOAD, window in 1u32..40, rts in any::<bool>(), poor in channel(128).up_to(),
+        object in 0u64..100 * PAYLOAD, window in 1u32..40, rts in any::<bool>(), poor in Poor::all(128, Duration::from_ms(5)).up_to(),
     ) {
         transfer(object, window, rts, poor);
     }
@@ -40,7 +26,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
-    fn even_over_a_wretched_one(object in 0u64..30 * PAYLOAD, rts in any::<bool>(), poor in channel(215).up_to()) {
+    fn even_over_a_wretched_one(object in 0u64..30 * PAYLOAD, rts in any::<bool>(), poor in Poor::all(215, Duration::from_ms(5)).up_to()) {
         transfer(object, 12, rts, poor);
     }
 }

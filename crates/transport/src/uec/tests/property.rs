@@ -4,23 +4,12 @@ use super::*;
 use crate::testing::poor::Poor;
 use proptest::prelude::*;
 
-const WORST: Poor = Poor {
-    lose: 100,
-    lose_back: 100,
-    trim: 100,
-    late: 100,
-    twice: 100,
-    mark: 100,
-    latest: Duration::from_ms(9),
-    ..Poor::GOOD
-};
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
     fn every_object_over_a_poor_channel_completes(
-        object in 0..100 * PAYLOAD, window in 1..40_u32, which in 0..4_usize, poor in WORST.up_to(),
+        object in 0..100 * PAYLOAD, window in 1..40_u32, which in 0..4_usize, poor in Poor::all(100, Duration::from_ms(9)).up_to(),
     ) {
         let cfg = UecConfig { initial_window: Some(window), retries: 100_000, ..config(ALL[which]) };
         let mut p = pair_with(&cfg, Some(object), poor.policy());
