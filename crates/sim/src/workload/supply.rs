@@ -89,7 +89,7 @@ impl Writing {
             Spread::Poisson => {
                 // The least of `left` uniform numbers between the last one and 1.
                 let u: f64 = self.random.random();
-                self.at += (1.0 - self.at) * -((-u).ln_1p() / self.left as f64).exp_m1();
+                self.at += (1.0 - self.at) * -libm::expm1(libm::log1p(-u) / self.left as f64);
                 self.at
             }
         };

@@ -26,7 +26,7 @@ const SIGMA_MAX: f64 = 8.0;
 impl LogNormal {
     /// Mean of the logarithm: `E[X] = exp(mu + sigma^2 / 2)`.
     fn mu(&self) -> f64 {
-        (self.mean.0 as f64).ln() - self.sigma * self.sigma / 2.0
+        libm::log(self.mean.0 as f64) - self.sigma * self.sigma / 2.0
     }
 }
 
@@ -54,7 +54,7 @@ impl Sizes for LogNormal {
 
     fn draw(&self, rng: &mut Stream) -> Option<Bytes> {
         let z: f64 = rng.sample(StandardNormal);
-        Some(whole_bytes((self.mu() + self.sigma * z).exp()))
+        Some(whole_bytes(libm::exp(self.mu() + self.sigma * z)))
     }
 }
 

@@ -29,8 +29,8 @@ impl Pareto {
     /// Size with `F(x) = u`: inverse of `F(x) = (1 - (L/x)^a) / (1 - (L/H)^a)`.
     fn quantile(&self, u: f64) -> f64 {
         let (low, high) = self.bounds();
-        let tail = (low / high).powf(self.shape);
-        (low * (1.0 - u * (1.0 - tail)).powf(-1.0 / self.shape)).clamp(low, high)
+        let tail = libm::pow(low / high, self.shape);
+        (low * libm::pow(1.0 - u * (1.0 - tail), -1.0 / self.shape)).clamp(low, high)
     }
 }
 
@@ -58,13 +58,13 @@ impl Sizes for Pareto {
     /// `a L^a / (1 - (L/H)^a)` times the integral of `x^-a` over `[L, H]`, which is a logarithm at `a = 1`.
     fn mean(&self) -> Option<f64> {
         let ((low, high), a) = (self.bounds(), self.shape);
-        let log_ratio = (high / low).ln();
+        let log_ratio = libm::log(high / low);
         let integral = if (1.0 - a).abs() < 1e-9 {
             log_ratio
         } else {
-            low.powf(1.0 - a) * ((1.0 - a) * log_ratio).exp_m1() / (1.0 - a)
+            libm::pow(low, 1.0 - a) * libm::expm1((1.0 - a) * log_ratio) / (1.0 - a)
         };
-        Some(a * low.powf(a) / -(-a * log_ratio).exp_m1() * integral)
+        Some(a * libm::pow(low, a) / -libm::expm1(-a * log_ratio) * integral)
     }
 
     fn draw(&self, rng: &mut Stream) -> Option<Bytes> {
