@@ -154,7 +154,7 @@ impl Spain {
     fn check(&self, graph: &Graph) -> Vec<Fault> {
         if let Some(paths) = self.takes_minutes(graph) {
             let nodes = graph.nodes.len();
-            let message = format!("spain looks for {paths} paths through {nodes} nodes: that takes minutes");
+            let message = format!("spain looks for some {paths} paths through {nodes} nodes: that takes minutes");
             let hint = "a smaller fabric, or fewer paths between two edges: spain.k";
             return vec![Fault::new("mode", message).hint(hint)];
         }
@@ -270,7 +270,7 @@ mod tests {
             (
                 "topology = \"fat-tree\", k = 32",
                 "mode = \"spain\"",
-                "routing.mode: spain looks for 523264 paths through 9472 nodes: that takes minutes",
+                "routing.mode: spain looks for some 523264 paths through 9472 nodes: that takes minutes",
             ),
             (tree, "mode = \"letflow\", letflow = { aging = \"byte\" }", "routing.letflow.aging: unknown value"),
         ] {

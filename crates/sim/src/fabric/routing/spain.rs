@@ -29,6 +29,9 @@ pub(crate) const MOST_VLANS: usize = 4094;
 /// Most nodes that searches for paths may visit: a few millions take a second, and a scenario is planned more than once.
 const MOST_VISITS: usize = 100_000_000;
 
+/// So many paths of one pair are soon found in any fabric.
+const SAMPLE: usize = 64;
+
 /// SPAIN.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -64,14 +67,16 @@ impl Spain {
     }
 
     /// How many paths a fabric has, about, if it takes minutes to find them: each search visits all nodes. The pair of edges that is farthest apart in
-    /// most fabrics tells how many paths others have.
+    /// most fabrics tells how many paths others have; so many are looked for there that this is quick, whatever `k` is.
     pub(crate) fn takes_minutes(&self, graph: &Graph) -> Option<usize> {
         let field = Field::new(graph);
         let [first, .., last] = field.edges[..] else { return None };
-        let of_pair = field.paths(first, last, self.k.get() as usize, self.seed).len();
-        let edges = field.edges.len();
-        let paths = (edges * (edges - 1) / 2).saturating_mul(of_pair);
-        (paths.saturating_mul(graph.nodes.len()) > MOST_VISITS).then_some(paths)
+        let (edges, nodes) = (field.edges.len(), graph.nodes.len());
+        let pairs = edges * (edges - 1) / 2;
+        let enough = (MOST_VISITS / pairs.saturating_mul(nodes) + 1).max(SAMPLE);
+        let of_pair = field.paths(first, last, enough.min(self.k.get() as usize), self.seed).len();
+        let paths = pairs.saturating_mul(of_pair);
+        (paths.saturating_mul(nodes) > MOST_VISITS).then_some(paths)
     }
 
     /// How many VLANs a fabric takes, and how many of its paths packets have no room for.

@@ -124,6 +124,11 @@ fn sort_tied(keys: &mut [u64], arrivals: &[Arrival], ties: Ties) -> usize {
     tied
 }
 
+/// Where the current window is cut, if it is to end before its time.
+fn cut(engine: &Engine, until: Moment) -> Option<Moment> {
+    (until.time < engine.pending.boxes.end()).then_some(until)
+}
+
 /// Takes the arrivals at a switch one after the other.
 struct Router<'a> {
     engine: &'a mut Engine,
@@ -235,7 +240,6 @@ impl Fabric {
         bench: &mut Bench,
         until: Moment,
     ) {
-        let cut = (until.time < engine.pending.boxes.end()).then_some(until);
         let mut nodes = std::mem::take(&mut bench.nodes);
         engine.pending.boxes.take_nodes(&mut nodes);
         if self.is_lossless() {
@@ -244,6 +248,7 @@ impl Fabric {
         if self.is_lossless() || self.is_balanced() {
             self.run_in_order(engine, ledger, senders, bench, &nodes, until);
         } else {
+            let cut = cut(engine, until);
             for &node in &nodes {
                 bench.take_arrivals(engine, node, cut, Arena::prefetch_hot);
                 self.run_switch(engine, ledger, senders, node, bench, until.time);
@@ -278,7 +283,7 @@ impl Fabric {
         nodes: &[NodeId],
         until: Moment,
     ) {
-        let cut = (until.time < engine.pending.boxes.end()).then_some(until);
+        let cut = cut(engine, until);
         for &node in nodes {
             bench.take_arrivals(engine, node, cut, |_, _| ());
             bench.arrivals.sort_by_cached_key(|arrival| engine.moment(arrival.time, arrival.link));

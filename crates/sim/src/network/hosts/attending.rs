@@ -62,8 +62,7 @@ impl Act for Arrive {
     }
 }
 
-/// The same where hosts put packets in order: an act of its own, so that what each packet takes elsewhere has one caller and becomes a
-/// part of it.
+/// The same where hosts put packets in order. An act of its own: what is compiled for [`Arrive`] then has one caller and is inlined there.
 pub(super) struct Rise {
     pub(super) header: Header,
     pub(super) seen: Seen,
