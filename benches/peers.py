@@ -112,7 +112,7 @@ def row(peer: Peer, name: str, told: Path, runs: int) -> str:
         f"{hops / 1e6:.1f}",
         *(f"{seconds:.2f}" for seconds in (them, us, simulating)),
         *(f"{hops / seconds / 1e6:.2f}" for seconds in (them, us)),
-        f"**{statistics.median(ratios):.1f}** ({ratios[0]:.1f}-{ratios[-1]:.1f})",
+        f"**{statistics.median(ratios):.1f}** " + (f"({ratios[0]:.1f}-{ratios[-1]:.1f})" if runs > 1 else "(1 run)"),
         *(f"{statistics.fmean(run.times):.2f} / {max(run.times):.2f}" for run in turns[0]),
     ]
     return f"| {name} | {' | '.join(cells)} |"
