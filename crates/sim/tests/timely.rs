@@ -82,6 +82,26 @@ fn without_the_patch_unequal_rates_stay() {
     assert!(gradient > 1.2 && patched < 1.02, "{gradient} {patched}");
 }
 
+/// From 1 to 10 Gbps it takes 5 steps of 10 Mbps and 179 of 50 Mbps. Each takes a round trip, and at most the time between two packets at 1 Gbps more.
+#[test]
+fn once_in_a_round_trip_a_lone_flow_soon_has_the_link() {
+    let config = |variant| TimelyConfig { variant, segment: Bytes(1), ..TimelyConfig::default() };
+    let later = |variant, time_us| {
+        let time = us(2 * time_us);
+        sharing::share(fabric(2), roce(Some(Rate::from_gbps(1)), config(variant)), None, us(1), time).total()
+    };
+    let (packet, steps) = (8.544, 184.0);
+    let round_trip = BASE_US + packet / 10.0;
+    let (soonest, latest) = (steps * round_trip, steps * (round_trip + packet));
+    // The second half of a run that ends then, and the one after the latest time.
+    let [before, after] = [soonest / 2.0, latest].map(|time| later(Variant::PerRtt, time as u64));
+    println!("{soonest:.0} to {latest:.0} us: {before:.2} Gbps before, {after:.2} after");
+    assert!(before < 0.9 * PAYLOAD_GBPS && after > 0.99 * PAYLOAD_GBPS, "{before} {after}");
+    // In steps that take 20 us, of 10 Mbps each, it has had a few by then.
+    let slow = later(Variant::Gradient, latest as u64);
+    assert!(slow < 0.4 * PAYLOAD_GBPS, "{slow}");
+}
+
 /// Sixteen senders begin at once with 4 MB each: nothing is lost or sent twice, and TIMELY leaves little to pauses.
 #[test]
 fn an_incast_loses_nothing_and_pauses_less_than_without_it() {

@@ -598,12 +598,17 @@ pub(crate) fn lossless_worlds() -> impl Strategy<Value = World> {
         let hosts = fabric.build(Path::new("")).expect("the fabric is possible").hosts;
         (Just(fabric), sessions(hosts))
     });
-    let patched = TimelyConfig { variant: Variant::Patched, segment: Bytes(1), ..TimelyConfig::default() };
+    let [patched, per_rtt] = [Variant::Patched, Variant::PerRtt].map(|variant| TimelyConfig {
+        variant,
+        segment: Bytes(1),
+        ..TimelyConfig::default()
+    });
     let controls = [
         Congestion::Dcqcn(DcqcnConfig::default()),
         Congestion::Dcqcn(DcqcnConfig { rules: Rules::Connectx, ..DcqcnConfig::default() }),
         Congestion::Timely(TimelyConfig::default()),
         Congestion::Timely(patched),
+        Congestion::Timely(per_rtt),
         Congestion::Hpcc(HpccConfig::default()),
     ];
     let controls = [None].into_iter().chain(controls.map(Some)).collect::<Vec<_>>();

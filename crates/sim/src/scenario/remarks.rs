@@ -264,7 +264,7 @@ fn rounded_rate(rate: Rate) -> Rate {
 fn target_of_timely(config: &RoceConfig, window: &Window<'_>) -> Option<Remark> {
     let Some(Congestion::Timely(timely)) = &config.congestion else { return None };
     match timely.variant {
-        Variant::Gradient => short_target(window, "timely.t_high", timely.t_high),
+        Variant::Gradient | Variant::PerRtt => short_target(window, "timely.t_high", timely.t_high),
         Variant::Patched => short_target(window, "timely.t_low", timely.t_low),
     }
 }

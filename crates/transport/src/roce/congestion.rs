@@ -116,7 +116,8 @@ impl Control {
         match self {
             Self::Dcqcn(_) | Self::Connectx(_) => None,
             Self::Timely { rate, segments } => {
-                if let Some(rtt) = segments.on_ack(now, feedback.expected) {
+                let rtt = segments.on_ack(now, feedback.expected);
+                if let Some(rtt) = rtt.filter(|_| rate.counts(feedback.expected, feedback.next)) {
                     rate.on_round_trip(now, rtt);
                 }
                 None

@@ -242,13 +242,14 @@ fn numbers_of_packets_are_whole_again() {
 proptest! {
     /// Whatever is lost, late, doubled or returned: the message arrives once, in order, and both ends close.
     #[test]
-    fn a_message_arrives_whatever_happens(message in 0..40_000_u64, ack_every in 0..5_u32, selective: bool, control in 0..6_u8, fates in prop::collection::vec(0..12_u8, 0..60)) {
+    fn a_message_arrives_whatever_happens(message in 0..40_000_u64, ack_every in 0..5_u32, selective: bool, control in 0..7_u8, fates in prop::collection::vec(0..12_u8, 0..60)) {
         let timely = |variant, segment| TimelyConfig { variant, segment: Bytes(segment), ..TimelyConfig::default() };
         let congestion = match control {
             1 => Some(Congestion::Dcqcn(DcqcnConfig::default())),
             2 => Some(Congestion::Timely(timely(Variant::Gradient, 4000))),
             3 => Some(Congestion::Timely(timely(Variant::Patched, 1))),
             4 => Some(Congestion::Hpcc(HpccConfig::default())),
+            6 => Some(Congestion::Timely(timely(Variant::PerRtt, 1000))),
             5 => Some(Congestion::Dcqcn(DcqcnConfig { rules: Rules::Connectx, ..DcqcnConfig::default() })),
             _ => None,
         };

@@ -11,7 +11,8 @@ use crate::units::{Bytes, Duration, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Round trips in a row, each shorter than the one before, from which on the rate rises fivefold (hyper-active increase).
+/// Round trips in a row, each shorter than the one before, from which on the rate rises fivefold (hyper-active increase); once in a round trip it is
+/// so many raises in a row.
 const HYPER_AFTER: u32 = 5;
 const HYPER: f64 = 5.0;
 const LARGEST_SEGMENT: u64 = 1_000_000;
@@ -25,13 +26,15 @@ pub enum Variant {
     Gradient,
     /// By the distance from `t_low`, which the gradient weighs (`CoNEXT` 2016, Algorithm 2).
     Patched,
+    /// By the gradient, in whole steps, once in a round trip: what is sent after a step gives the next one (HPCC's simulator).
+    PerRtt,
 }
 
 impl Variant {
     /// beta and alpha, if they are not given.
     fn constants(self) -> (f64, f64) {
         match self {
-            Self::Gradient => (0.8, 0.02),
+            Self::Gradient | Self::PerRtt => (0.8, 0.02),
             Self::Patched => (0.008, 0.875),
         }
     }
@@ -52,11 +55,14 @@ pub struct TimelyConfig {
     /// Round trip above which the rate falls whatever the gradient, `T_high`: above 0, at most 1 s. Default 500 us (HPCC's simulator; the authors' code
     /// has 1 ms).
     pub t_high: Duration,
-    /// Least round trip of the network: above 0, at most 1 s. The gradient is in units of it, and a rate changes by a whole step once in it.
-    /// Default 20 us (HPCC's simulator).
+    /// Least round trip of the network: above 0, at most 1 s. The gradient is in units of it, and a rate changes by a whole step once in it, but with
+    /// `variant = "per-rtt"`. Default 20 us (HPCC's simulator).
     pub min_rtt: Duration,
-    /// What the rate gains in a step, delta; no rate falls below it. Above 0. Default 10 Mbps, for links of 10 Gbps.
+    /// What the rate gains in a step, delta: above 0. Default 10 Mbps, for links of 10 Gbps.
     pub additive_increase: Rate,
+    /// No rate falls below it: above 0. Default `additive_increase`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_rate: Option<Rate>,
     /// What the rate loses, beta: above 0, at most 1. Default 0.8; with `variant = "patched"` 0.008.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decrease: Option<f64>,
@@ -75,6 +81,7 @@ impl Default for TimelyConfig {
             t_high: Duration::from_us(500),
             min_rtt: Duration::from_us(20),
             additive_increase: Rate::from_mbps(10),
+            min_rate: None,
             decrease: None,
             weight: None,
         }
@@ -106,6 +113,7 @@ impl TimelyConfig {
         check(has_reference, "t_low", "must be above 0 with variant = \"patched\", whose reference it is".into())?;
         check(is_time(self.min_rtt), "min_rtt", format!("{} is not above 0 and at most 1s", self.min_rtt))?;
         check(self.additive_increase.bps() > 0, "additive_increase", "must be above 0".into())?;
+        check(self.min_rate.is_none_or(|rate| rate.bps() > 0), "min_rate", "must be above 0".into())?;
         for (field, share) in [("decrease", self.decrease), ("weight", self.weight)] {
             let problem = format!("{} is not above 0 and at most 1", share.unwrap_or_default());
             check(share.is_none_or(is_share), field, problem)?;
@@ -133,9 +141,12 @@ pub(super) struct RateControl {
     /// The last round trip, and the smoothed difference, in seconds.
     previous: Option<f64>,
     difference: f64,
-    /// Round trips in a row that were shorter than the one before.
+    /// Round trips in a row that were shorter than the one before; raises in a row.
     falling: u32,
+    raises: u32,
     updated: Time,
+    /// The first packet that had not been sent at the last step.
+    unsent: u64,
 }
 
 impl RateControl {
@@ -152,34 +163,60 @@ impl RateControl {
             decrease: config.decrease.unwrap_or(decrease),
             weight: config.weight.unwrap_or(weight),
             rate: (rate.bps() as f64).min(line),
-            least: increase.min(line),
+            least: config.min_rate.map_or(increase, |rate| rate.bps() as f64).min(line),
             line,
             previous: None,
             difference: 0.0,
             falling: 0,
+            raises: 0,
             updated: now,
+            unsent: 0,
         }
     }
 
-    /// A round trip was measured. The steps of the algorithms take `min_rtt` each: those that come sooner are so much smaller, as in the
-    /// authors' code. No step takes more than half of the rate, as there.
+    /// Whether the round trip counts that ends when all packets before `expected` are acknowledged, while `next` is the next one to send.
+    pub(super) fn counts(&mut self, expected: u64, next: u64) -> bool {
+        let counts = self.variant != Variant::PerRtt || expected > self.unsent;
+        if counts {
+            self.unsent = next;
+        }
+        counts
+    }
+
+    /// A round trip was measured.
     pub(super) fn on_round_trip(&mut self, now: Time, rtt: Duration) {
         let rtt = rtt.as_secs_f64();
+        let is_first = self.previous.is_none();
         let difference = rtt - self.previous.replace(rtt).unwrap_or(rtt);
         self.falling = if difference < 0.0 { self.falling.saturating_add(1) } else { 0 };
         self.difference = (1.0 - self.weight) * self.difference + self.weight * difference;
-        let step = (now.since(self.updated).as_secs_f64() / self.min_rtt).min(1.0);
-        self.updated = now;
-        let gradient = self.difference / self.min_rtt;
         let (gain, loss) = if rtt < self.t_low {
             (self.increase, 0.0)
         } else if rtt > self.t_high {
             (0.0, self.decrease * (1.0 - self.t_high / rtt))
         } else {
-            self.between(rtt, gradient)
+            self.between(rtt, self.difference / self.min_rtt)
         };
-        let rate = self.rate * (1.0 - (loss * step).min(0.5)) + gain * step;
-        self.rate = rate.clamp(self.least, self.line);
+        let (gain, loss) = match self.variant {
+            Variant::PerRtt if is_first => return,
+            Variant::PerRtt => self.whole_step(gain, loss),
+            Variant::Gradient | Variant::Patched => self.timed_step(now, gain, loss),
+        };
+        self.rate = (self.rate * (1.0 - loss) + gain).clamp(self.least, self.line);
+    }
+
+    /// A step takes `min_rtt`: one that comes sooner is so much smaller, as in the authors' code. None takes more than half of the rate, as there.
+    fn timed_step(&mut self, now: Time, gain: f64, loss: f64) -> (f64, f64) {
+        let step = (now.since(self.updated).as_secs_f64() / self.min_rtt).min(1.0);
+        self.updated = now;
+        (gain * step, (loss * step).min(0.5))
+    }
+
+    /// A step is a round trip, and may take all of the rate.
+    fn whole_step(&mut self, gain: f64, loss: f64) -> (f64, f64) {
+        let hyper = if self.raises >= HYPER_AFTER { HYPER } else { 1.0 };
+        self.raises = if gain > 0.0 { self.raises.saturating_add(1) } else { 0 };
+        (gain * hyper, loss.min(1.0))
     }
 
     /// What the rate gains, in bits per second, and which share it loses in a whole step between the thresholds.
@@ -188,7 +225,8 @@ impl RateControl {
             Variant::Gradient if gradient <= 0.0 => {
                 (self.increase * if self.falling >= HYPER_AFTER { HYPER } else { 1.0 }, 0.0)
             }
-            Variant::Gradient => (0.0, self.decrease * gradient),
+            Variant::PerRtt if gradient <= 0.0 => (self.increase, 0.0),
+            Variant::Gradient | Variant::PerRtt => (0.0, self.decrease * gradient),
             Variant::Patched => {
                 // Equation 30 of CoNEXT 2016: from 0 to 1 as the gradient goes from -1/4 to 1/4.
                 let weight = (2.0 * gradient + 0.5).clamp(0.0, 1.0);
@@ -291,6 +329,59 @@ mod tests {
         close(timely.rate(), 1.25e9);
     }
 
+    /// HPCC's simulator, `rdma-hw.cc`, `UpdateRateTimely`.
+    #[test]
+    fn once_in_a_round_trip_steps_are_whole_and_the_sixth_raise_in_a_row_is_fivefold() {
+        let config = TimelyConfig { variant: Variant::PerRtt, weight: Some(0.875), ..TimelyConfig::default() };
+        let mut timely = RateControl::new(&config, Rate::from_gbps(4), Rate::from_gbps(10), Time::ZERO);
+        // The first round trip is only remembered; that no time passes matters nothing.
+        let gains = [40, 40, 40, 40, 100, 100, 100, 100].map(|us| {
+            let before = timely.rate();
+            timely.on_round_trip(Time::ZERO, Duration::from_us(us));
+            ((timely.rate() - before) / 1e6).round() as i64
+        });
+        // From 40 to 100 us the gradient is 0.875 * 60 / 20 = 2.625, then an eighth of it, then a 64th: 4.03 Gbps * (1 - 0.8 * gradient), not below 0.
+        assert_eq!(gains[..5], [0, 10, 10, 10, -4020]);
+        let rate = 10e6 * (1.0 - 0.8 * 2.625 / 8.0);
+        assert_eq!(gains[5..], [0, 0, 0], "{rate} is below the least rate");
+        // Raises count below t_low and between the thresholds alike.
+        let gains = [99, 98, 49, 48, 47, 46, 45].map(|us| {
+            let before = timely.rate();
+            timely.on_round_trip(Time::ZERO, Duration::from_us(us));
+            ((timely.rate() - before) / 1e6).round() as i64
+        });
+        assert_eq!(gains, [10, 10, 10, 10, 10, 50, 50]);
+        // Above t_high: no more than the share.
+        let before = timely.rate();
+        timely.on_round_trip(Time::ZERO, Duration::from_us(1000));
+        close(timely.rate(), before * 0.6);
+    }
+
+    #[test]
+    fn what_was_sent_before_the_last_step_gives_no_round_trip() {
+        let config = TimelyConfig { variant: Variant::PerRtt, ..TimelyConfig::default() };
+        let control = |config| RateControl::new(config, Rate::from_gbps(4), Rate::from_gbps(10), Time::ZERO);
+        let acks = [(1, 8), (2, 9), (8, 12), (9, 13), (12, 14), (13, 15), (14, 15), (15, 15), (16, 16)];
+        let mut timely = control(&config);
+        // Packets 8 and 13 are the first ones after a step.
+        assert_eq!(
+            acks.map(|(expected, next)| timely.counts(expected, next)),
+            [true, false, false, true, false, false, true, false, true]
+        );
+        let mut each = control(&TimelyConfig::default());
+        assert!(acks.iter().all(|&(expected, next)| each.counts(expected, next)));
+    }
+
+    #[test]
+    fn the_least_rate_may_be_given() {
+        let config = TimelyConfig { min_rate: Some(Rate::from_gbps(1)), ..TimelyConfig::default() };
+        let mut timely = RateControl::new(&config, Rate::from_gbps(4), Rate::from_gbps(10), Time::ZERO);
+        for n in 1..100 {
+            timely.on_round_trip(Time::ZERO + config.min_rtt * n, Duration::from_ms(10));
+        }
+        close(timely.rate(), 1e9);
+    }
+
     #[test]
     fn the_rate_stays_between_a_step_and_the_line() {
         let config = TimelyConfig::default();
@@ -317,6 +408,7 @@ mod tests {
         assert_eq!(bad(|c| (c.variant, c.t_low) = (Variant::Patched, Duration::ZERO)), "t_low");
         assert_eq!(bad(|c| c.min_rtt = Duration::ZERO), "min_rtt");
         assert_eq!(bad(|c| c.additive_increase = Rate(0)), "additive_increase");
+        assert_eq!(bad(|c| c.min_rate = Some(Rate(0))), "min_rate");
         assert_eq!(bad(|c| c.decrease = Some(0.0)), "decrease");
         assert_eq!(bad(|c| c.decrease = Some(f64::NAN)), "decrease");
         assert_eq!(bad(|c| c.weight = Some(1.5)), "weight");
