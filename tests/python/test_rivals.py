@@ -72,7 +72,8 @@ def test_every_transport_takes_part_with_what_it_was_made_for(experiment: Experi
     assert set(experiment.ranking.home) <= taking_part(experiment)
     for run in job.plan.runs:
         assert ("pfc" in run.point["switch"]) == (run.transport in LOSSLESS)
-        assert "queue" not in run.point["switch"]
+        # DCQCN's marks at 100 Gbps are those of HPCC's simulator; all others have what `auto` chooses.
+        assert "queue" not in run.point["switch"] or run.transport == "dcqcn"
     # What does not fit a transport is said, and why it is left so.
     said = {remark.text.partition(":")[0] for run in job.plan.runs for remark in run.remarks}
     assert said <= ({"scdp"} if "decoder" in experiment.notes else set())
