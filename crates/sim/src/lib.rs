@@ -30,7 +30,7 @@ pub const MODEL_PARTS: [(&str, u32, Concerns); 15] = [
     ("SCDP's groups", 2, scenario::Scenario::has_groups),
     ("Homa", 2, scenario::Scenario::has_homa),
     ("RACK", 2, scenario::Scenario::has_rack),
-    ("switches that pause senders", 2, scenario::Scenario::is_lossless),
+    ("switches that pause senders", 3, scenario::Scenario::is_lossless),
     ("where pauses begin", 2, scenario::Scenario::has_pauses_by_links),
 ];
 

@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use anabranch_sim::fabric::graph::{Graph, Level, Link, Node};
-use anabranch_sim::fabric::pfc::{Pfc, Threshold};
+use anabranch_sim::fabric::pfc::{Pfc, Threshold, headroom};
 use anabranch_sim::fabric::queue::Limit;
 use anabranch_sim::fabric::queue::{Queue, drop_tail::DropTail, ecn::Ecn};
 use anabranch_sim::fabric::routing::RoutingMode;
@@ -172,6 +172,47 @@ fn an_incast_of_32_loses_nothing() {
         assert_eq!(record.flows.iter().filter_map(|flow| flow.end).max(), Some(at(22 + 32 * 40 * 12 + 10)));
         // The same in windows.
         let in_windows = scheduled(paused(star(33), pfc, sessions()), Scheduling::Windows);
+        assert_same(&record, &in_windows, "in windows");
+    }
+}
+
+/// Host 0 sends to host 1 over so many switches, and so does host 2, which is at the last one.
+fn line_with_a_rival(switches: u32) -> Graph {
+    let mut graph = chain(switches);
+    let host = |node: u32| if node < 2 { node } else { node + 1 };
+    graph.links.iter_mut().for_each(|link| (link.a, link.b) = (host(link.a), host(link.b)));
+    graph.nodes.insert(2, Node { name: "h2".to_owned(), level: Level::Host, pod: None });
+    graph.links.push(Link { a: 2, b: 2 + switches, rate: GBPS, delay: DELAY });
+    Graph { hosts: 3, ..graph }
+}
+
+/// What waits at a port that is paused is held, too: pauses go on from switch to switch, and none holds more of a link than its threshold and headroom.
+#[test]
+fn pauses_spread_to_the_sender_before_any_switch_holds_too_much() {
+    let dynamic = Threshold::Dynamic { memory: 200_000, alpha: 0.25, below: 3000 };
+    for (priorities, threshold, most) in [(1, FIXED, 6000), (2, FIXED, 6000), (1, dynamic, 50_000)] {
+        let pfc = Pfc { priorities, threshold, headroom: None };
+        let most = most + headroom(GBPS, DELAY, 1500, priorities);
+        let sessions = || vec![packets(0, 1, 400), packets(2, 1, 400)];
+        let record = complete(paused(line_with_a_rival(4), pfc, sessions()));
+        for (src, dst) in [("s0", "s1"), ("s1", "s2"), ("s2", "s3")] {
+            let link = record.links.iter().find(|l| (&*l.src, &*l.dst) == (src, dst)).expect("there is such a link");
+            // One link leads to each of these ports.
+            assert!(
+                link.queue_max_bytes <= most,
+                "{src} holds {} B, more than {most}: {threshold:?}",
+                link.queue_max_bytes
+            );
+            assert!(link.queue_max_bytes > 0 && link.headroom_drops == 0, "{src}: {threshold:?}");
+        }
+        assert!(pauses(&record, "h0", "s0").1 > Duration::ZERO, "{threshold:?}");
+        // The link to the receiver is busy from the first packet to the last.
+        assert_eq!(
+            record.flows.iter().filter_map(|flow| flow.end).max(),
+            Some(at(22 + 800 * 12 + 10)),
+            "{threshold:?}"
+        );
+        let in_windows = scheduled(paused(line_with_a_rival(4), pfc, sessions()), Scheduling::Windows);
         assert_same(&record, &in_windows, "in windows");
     }
 }

@@ -298,6 +298,9 @@ mod tests {
         assert!(
             queue.is_ready() && !queue.lets_pass(&data(0)) && queue.lets_pass(&data(1)) && queue.lets_pass(&control())
         );
+        // A port asks it as any discipline.
+        let any = Queue::Lossless(Box::new(queue.clone()));
+        assert!(any.is_ready() && !any.lets_pass(&data(0)) && any.lets_pass(&data(1)) && any.lets_pass(&control()));
         // What is tagged beyond the last priority belongs to the last.
         assert_eq!(drain(&mut queue, &mut arena), [4, 3, 1, 2]);
         assert!(!queue.is_ready());

@@ -363,6 +363,14 @@ macro_rules! disciplines {
             fn inspects_passing(&self) -> bool {
                 match self { $(Self::$name(q) => q.inspects_passing(),)+ }
             }
+            #[inline]
+            fn is_ready(&self) -> bool {
+                match self { $(Self::$name(q) => q.is_ready(),)+ }
+            }
+            #[inline]
+            fn lets_pass(&self, hot: &Hot) -> bool {
+                match self { $(Self::$name(q) => q.lets_pass(hot),)+ }
+            }
             fn set(&mut self, setting: Setting) -> bool {
                 match self { $(Self::$name(q) => q.set(setting),)+ }
             }
