@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 
@@ -62,6 +63,19 @@ def test_who_does_not_finish_comes_last() -> None:
     assert "did not finish: 3 flows" in ranking.table(
         Setting("one", {"ndp": of.transports["c"], "scdp": of.transports["a"]}), "p99"
     )
+
+
+@pytest.mark.parametrize("name", ["dcqcn", "timely"])
+def test_dcqcn_and_timely_have_the_constants_of_their_presets_at_100_gbps(name: str) -> None:
+    paper = tomllib.loads((EXPERIMENTS[0].folder.parent / "paper.toml").read_text())
+    given = tomllib.loads("\n".join(paper["common"]["100 Gbps"]))["transport"][name]
+    (preset,) = (one for of in anabranch.transports() for one in of.presets if one.name == f"{name}-100g")
+    # Packets are longer here, and each is measured.
+    given.pop("segment", None)
+    assert given == {key: preset.keys["transport"][name][key] for key in given}
+    if name == "dcqcn":
+        (switch,) = re.findall(r'\["dcqcn", (.*)\],', paper["common"]["100 Gbps switches"][0])
+        assert tomllib.loads(f"switch = {switch}")["switch"]["red"] == preset.keys["switch"]["red"]
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda one: one.name)
