@@ -67,7 +67,9 @@ def test_who_does_not_finish_comes_last() -> None:
 
 @pytest.mark.parametrize("name", ["dcqcn", "timely"])
 def test_dcqcn_and_timely_have_the_constants_of_their_presets_at_100_gbps(name: str) -> None:
-    paper = tomllib.loads((EXPERIMENTS[0].folder.parent / "paper.toml").read_text())
+    folder = EXPERIMENTS[0].folder
+    assert folder is not None
+    paper = tomllib.loads((folder.parent / "paper.toml").read_text(encoding="utf-8"))
     given = tomllib.loads("\n".join(paper["common"]["100 Gbps"]))["transport"][name]
     (preset,) = (one for of in anabranch.transports() for one in of.presets if one.name == f"{name}-100g")
     # Packets are longer here, and each is measured.
