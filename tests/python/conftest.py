@@ -17,6 +17,7 @@ import fixtures
 import pytest
 from broken import runner
 from broken.forks import Forks
+from hypothesis import HealthCheck, settings
 
 from anabranch import load
 from anabranch.base import cache
@@ -30,6 +31,11 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
     from anabranch import Results
+
+
+# A busy machine takes its time: no test is wrong because it is slow.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 
 def pytest_configure() -> None:

@@ -42,7 +42,7 @@ def test_any_packets_that_suffice_give_the_object_back() -> None:
     blocks=st.integers(1, 9),
     seed=st.integers(0, 2**32 - 1),
 )
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_what_is_lost_is_recovered_or_counted(data: bytes, symbol_size: int, blocks: int, seed: int) -> None:
     config = codec.Config(len(data), symbol_size, blocks=blocks)
     encoder = codec.Encoder(data, config=config)

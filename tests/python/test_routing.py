@@ -31,7 +31,7 @@ FABRICS = (
 )
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     st.sampled_from(FABRICS),
     st.sampled_from(["random", "uniform", "incast:3", "stride:3", "senders:2"]),
