@@ -22,13 +22,14 @@ ROOT = Path(__file__).parents[2]
 CRATES = """
     powerlaw raptorq traffic
     codec-bench raptorq-c transport
+    job
     host lab sim switch
     bench net results routing
     py scdp-cli
 """
 """From the ground up; a crate may depend on crates of the lines above its own (docs/concepts/architecture.md)."""
 
-WORLDS = ("sim results routing bench py", "host net switch lab scdp-cli")
+WORLDS = ("job sim results routing bench py", "host net switch lab scdp-cli")
 """Neither knows anything of the other."""
 
 # From the ground up; a line may import the lines above it, and no others (docs/concepts/architecture.md).
@@ -72,6 +73,13 @@ LAYERS = {
         event
         acquaintances admission schedule
         host
+    """,
+    "job": """
+        error
+        job
+        matching order
+        progress
+        collective loggops read
     """,
     "traffic": """
         compress stamp watch

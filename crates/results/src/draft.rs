@@ -99,6 +99,9 @@ fn write_files(folder: &Path, entry: &RunEntry, record: &RunRecord) -> Result<()
     if !record.blocks.is_empty() {
         files.push(("blocks.parquet", tables::blocks(run, &record.blocks)));
     }
+    if !record.ranks.is_empty() {
+        files.push(("ranks.parquet", tables::ranks(run, &record.ranks)));
+    }
     if !record.series.is_empty() {
         files.push(("series.parquet", tables::series(run, &record.series)));
     }

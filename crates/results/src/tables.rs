@@ -1,6 +1,6 @@
 //! Rows to Arrow columns: one function per table, columns in the order of `docs/reference/results.md`.
 
-use anabranch_sim::measure::{BlockRow, FlowRow, LinkRow};
+use anabranch_sim::measure::{BlockRow, FlowRow, LinkRow, RankRow};
 use anabranch_sim::network::Sample;
 use arrow_array::builder::StringDictionaryBuilder;
 use arrow_array::types::Int32Type;
@@ -128,6 +128,25 @@ pub(crate) fn blocks(run: &str, rows: &[BlockRow]) -> Result<RecordBatch, ArrowE
         ("end_ns", maybe_f64s(rows.iter().map(|r| r.end.map(|t| ns(t.ps())))), true),
         ("fct_ns", maybe_f64s(rows.iter().map(|r| took(r).map(ns))), true),
         ("goodput_bps", maybe_f64s(rows.iter().map(goodput)), true),
+    ];
+    RecordBatch::try_from_iter_with_nullable(columns)
+}
+
+/// `ranks.parquet`.
+pub(crate) fn ranks(run: &str, rows: &[RankRow]) -> Result<RecordBatch, ArrowError> {
+    let took = |r: &RankRow| r.end.map(|end| end.since(r.start).ps());
+    let exposed = |r: &RankRow| took(r).map(|ps| ns(ps.saturating_sub(r.computing.ps())));
+    let columns: Vec<(&str, ArrayRef, bool)> = vec![
+        ("run", text(rows.iter().map(|_| run)), false),
+        ("workload", text(rows.iter().map(|r| r.workload.as_str())), false),
+        ("rank", u32s(rows.iter().map(|r| r.rank)), false),
+        ("host", u32s(rows.iter().map(|r| r.host)), false),
+        ("operations", u32s(rows.iter().map(|r| r.operations)), false),
+        ("operations_ended", u32s(rows.iter().map(|r| r.ended)), false),
+        ("start_ns", f64s(rows.iter().map(|r| ns(r.start.ps()))), false),
+        ("end_ns", maybe_f64s(rows.iter().map(|r| r.end.map(|t| ns(t.ps())))), true),
+        ("computing_ns", f64s(rows.iter().map(|r| ns(r.computing.ps()))), false),
+        ("exposed_ns", maybe_f64s(rows.iter().map(exposed)), true),
     ];
     RecordBatch::try_from_iter_with_nullable(columns)
 }

@@ -140,6 +140,7 @@ fn a_run_whose_captures_were_removed_is_not_written() {
         flows: Vec::new(),
         links: Vec::new(),
         blocks: Vec::new(),
+        ranks: Vec::new(),
         series: Vec::new(),
         captures: Ok(Vec::new()),
         conservation: Conservation::default(),

@@ -24,6 +24,7 @@ mod hpcc;
 mod hull;
 mod ideal;
 mod invariants;
+mod jobs;
 mod keys;
 mod large_counts;
 mod load_balancers;

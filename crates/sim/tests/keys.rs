@@ -115,8 +115,13 @@ fn outcome(text: &str, overrides: &[String]) -> Result<String, String> {
 }
 
 /// Keys without which their scenario is no run: that there is one with them shows that they matter.
-const IMPOSSIBLE_WITHOUT: &[&str] =
-    &["failure.switch", "fabric(file).parallel_links", "fabric(file).host_links", "workload.trace.format"];
+const IMPOSSIBLE_WITHOUT: &[&str] = &[
+    "failure.switch",
+    "fabric(file).parallel_links",
+    "fabric(file).host_links",
+    "workload.trace.format",
+    "workload.job.format",
+];
 
 #[test]
 fn every_key_of_a_scenario_changes_some_run() {

@@ -24,6 +24,7 @@ class Table(StrEnum):
     FLOWS = "flows"
     LINKS = "links"
     BLOCKS = "blocks"
+    RANKS = "ranks"
     SERIES = "series"
 
 

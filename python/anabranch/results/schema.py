@@ -73,6 +73,20 @@ BLOCKS: dict[str, pl.DataType] = {
 }
 """One row per block that a client at a barrier asked for."""
 
+RANKS: dict[str, pl.DataType] = {
+    "run": pl.String(),
+    "workload": pl.String(),
+    "rank": pl.UInt32(),
+    "host": pl.UInt32(),
+    "operations": pl.UInt32(),
+    "operations_ended": pl.UInt32(),
+    "start_ns": pl.Float64(),
+    "end_ns": pl.Float64(),
+    "computing_ns": pl.Float64(),
+    "exposed_ns": pl.Float64(),
+}
+"""One row per rank of a job that has something to do."""
+
 SERIES: dict[str, pl.DataType] = {
     "run": pl.String(),
     "time_ns": pl.Float64(),
@@ -82,10 +96,10 @@ SERIES: dict[str, pl.DataType] = {
 }
 """Time series, where the scenario asks for any."""
 
-TABLES = {"flows": FLOWS, "links": LINKS, "blocks": BLOCKS, "series": SERIES}
+TABLES = {"flows": FLOWS, "links": LINKS, "blocks": BLOCKS, "ranks": RANKS, "series": SERIES}
 """Table name to columns."""
 
-OPTIONAL = frozenset({"blocks", "series"})
+OPTIONAL = frozenset({"blocks", "ranks", "series"})
 """Tables that a run may lack."""
 
 ADDED = frozenset(

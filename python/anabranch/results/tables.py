@@ -122,7 +122,7 @@ class Tables:
         Parameters
         ----------
         table
-            ``flows``, ``links``, ``blocks`` or ``series``.
+            ``flows``, ``links``, ``blocks``, ``ranks`` or ``series``.
         frame
             Made from ``scan(table)``; default: the table as it is.
 
@@ -164,6 +164,11 @@ class Tables:
         return self.collect("blocks")
 
     @cached_property
+    def ranks(self) -> pl.DataFrame:
+        """One row per rank of a job that has something to do, with the columns of its run; empty without jobs."""
+        return self.collect("ranks")
+
+    @cached_property
     def series(self) -> pl.DataFrame:
         """Time series, with the columns of their run; empty if the scenario asks for none."""
         return self.collect("series")
@@ -187,7 +192,7 @@ class Tables:
         Parameters
         ----------
         table
-            ``flows``, ``links``, ``blocks`` or ``series``.
+            ``flows``, ``links``, ``blocks``, ``ranks`` or ``series``.
 
         Returns
         -------

@@ -5,7 +5,8 @@
 use crate::capture::CaptureRow;
 use crate::fabric::graph::PortId;
 use crate::fabric::queue::lossless::Lossless;
-use crate::network::{Ending, Network};
+use crate::network::{Ending, JobRow, Network};
+use anabranch_job::progress::RankTimes;
 use anabranch_transport::{Duration, Time};
 use std::io;
 
@@ -128,6 +129,27 @@ pub struct LinkRow {
     pub headroom_drops: u64,
 }
 
+/// One rank of a job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RankRow {
+    /// Name of the workload whose job it is.
+    pub workload: String,
+    /// Number in the job.
+    pub rank: u32,
+    /// Its host.
+    pub host: u32,
+    /// Its operations, and those that have ended.
+    pub operations: u32,
+    /// See `operations`.
+    pub ended: u32,
+    /// When the job began.
+    pub start: Time,
+    /// When its last operation ended, if all have.
+    pub end: Option<Time>,
+    /// Time during which it computed.
+    pub computing: Duration,
+}
+
 /// Everything that one run leaves behind.
 pub struct RunRecord {
     /// How it ended.
@@ -138,6 +160,8 @@ pub struct RunRecord {
     pub links: Vec<LinkRow>,
     /// One row per block that a client at a barrier asked for.
     pub blocks: Vec<BlockRow>,
+    /// One row per rank of a job that has something to do.
+    pub ranks: Vec<RankRow>,
     /// Time series.
     pub series: Vec<crate::network::Sample>,
     /// Packet captures; the first thing that went wrong with their files.
@@ -162,6 +186,7 @@ impl RunRecord {
             flows: flows(network),
             links: links(network),
             blocks: blocks(network),
+            ranks: ranks(network),
             series: network.take_samples(),
             captures: network.finish_captures(),
             conservation: network.conservation(),
@@ -210,6 +235,34 @@ fn blocks(network: &Network) -> Vec<BlockRow> {
         }
     };
     network.blocks().into_iter().map(row).collect()
+}
+
+fn ranks(network: &Network) -> Vec<RankRow> {
+    let mut rows = Vec::new();
+    for JobRow { group, progress, placed } in network.jobs() {
+        let workload = &network.groups()[usize::from(group)].name;
+        let mut operations = vec![0; placed.hosts.len()];
+        for operation in placed.job.operations() {
+            operations[operation.rank as usize] += 1;
+        }
+        let times =
+            progress.map_or_else(|| vec![RankTimes::default(); placed.hosts.len()], |progress| progress.ranks());
+        for (rank, ((&host, operations), times)) in (0..).zip(placed.hosts.iter().zip(operations).zip(times)) {
+            if operations > 0 {
+                rows.push(RankRow {
+                    workload: workload.clone(),
+                    rank,
+                    host,
+                    operations,
+                    ended: times.operations,
+                    start: placed.start,
+                    end: times.ended.filter(|_| times.operations == operations),
+                    computing: times.computing,
+                });
+            }
+        }
+    }
+    rows
 }
 
 fn flows(network: &Network) -> Vec<FlowRow> {

@@ -19,7 +19,7 @@ pub(super) struct Entities {
     /// Where switches lose nothing: one for each of them, then the look for deadlocks. Like the sampler they leave no trace.
     pub(super) switches: Entity,
     pub(super) controllers: Entity,
-    /// Requests for blocks, where clients wait at barriers.
+    /// Requests for blocks, where clients wait at barriers, and what is due in jobs.
     pub(super) requests: Entity,
     pub(super) timers: Entity,
 }

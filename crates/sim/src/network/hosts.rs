@@ -3,6 +3,7 @@
 use super::barrier::Barriers;
 use super::engine::Engine;
 use super::fabric::{Fabric, Senders};
+use super::job::Jobs;
 use super::ledger::Ledger;
 use super::setup::Setup;
 use crate::engine::arena::{Hot, PacketId, flag};
@@ -41,6 +42,7 @@ pub(super) struct Hosts {
     reorder: Option<Duration>,
     ranking: Ranking,
     pub(super) barriers: Barriers,
+    pub(super) jobs: Jobs,
     /// In a part of a run: the hosts that belong to it.
     part: Option<part::Ownership>,
 }
@@ -68,6 +70,7 @@ impl Hosts {
         let stream = |host| random::substream(setup.seed, "spraying", u64::from(host));
         let random = (0..setup.graph.hosts).map(stream).collect();
         let barriers = Barriers::new(&setup.sessions, &setup.groups);
+        let jobs = Jobs::new(&setup.sessions, &setup.groups);
         let pulls_by_priority = setup.pulls_by_priority;
         Self {
             random,
@@ -78,6 +81,7 @@ impl Hosts {
             reorder: setup.reorder,
             ranking: Ranking::default(),
             barriers,
+            jobs,
             part: None,
         }
     }

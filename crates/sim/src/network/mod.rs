@@ -31,6 +31,7 @@ mod events;
 mod fabric;
 mod fallback;
 mod hosts;
+mod job;
 mod ledger;
 mod monitor;
 mod parallel;
@@ -60,6 +61,7 @@ use events::at_node;
 use fabric::Fabric;
 pub use fallback::Fallback;
 use hosts::Hosts;
+pub use job::JobRow;
 use ledger::Ledger;
 pub use ledger::{Conservation, ReceiverRow, SessionRow, Straggler};
 use monitor::Monitor;
@@ -142,7 +144,7 @@ impl Network {
         let controllers = Controllers::entities(setup.controllers.len());
         // Each switch that loses nothing, and the look for deadlocks.
         let lossless = setup.pfc.map_or(0, |_| setup.graph.nodes.len() as u32 - setup.graph.hosts + 1);
-        let requests = u32::from(hosts.barriers.exist());
+        let requests = u32::from(hosts.barriers.exist() || hosts.jobs.exist());
         let entities = Entities::new(ports, hosts.interfaces(), lossless, controllers, requests);
         let engine = Engine::new(entities, horizon, ties, setup.memory_limit);
         let controllers = Controllers::new(&setup.controllers, &setup.graph, setup.seed, &engine);
@@ -349,7 +351,7 @@ impl Network {
             if self.controllers.admission.is_held(session) {
                 return "held by a controller".to_owned();
             }
-            if let Some(what) = self.hosts.barriers.waits_for(session) {
+            if let Some(what) = self.hosts.barriers.waits_for(session).or_else(|| self.hosts.jobs.waits_for(session)) {
                 return what;
             }
             self.hosts.states(self.ledger.endpoints_of(session))
@@ -384,9 +386,15 @@ impl Network {
             let session = self.ledger.open();
             if self.hosts.barriers.has(session) {
                 self.await_request(session);
+            } else if self.hosts.jobs.has(session) {
+                note_ideal_paths(&self.fabric, &mut self.ledger, session);
+                self.hosts.jobs.begin(session, self.engine.now());
             } else {
                 self.decide(session, verdict);
             }
+        }
+        if self.hosts.jobs.exist() {
+            self.go_on_with_jobs();
         }
         self.schedule_next_session();
     }
@@ -411,6 +419,7 @@ impl Network {
         const WHY: &str = "refused by a controller";
         self.ledger.refused(session, WHY);
         self.hosts.barriers.stop(session, self.engine.now(), WHY);
+        self.hosts.jobs.stop(session, WHY);
         self.hosts.await_requests(&mut self.engine);
     }
 
@@ -448,6 +457,25 @@ impl Network {
                         self.hosts.give_up(&mut self.engine, &mut self.fabric, &mut self.ledger, session, &why);
                     }
                 }
+            }
+        }
+        self.go_on_with_jobs();
+    }
+
+    /// What is due in jobs happens: messages leave, and jobs that have stopped give theirs up.
+    fn go_on_with_jobs(&mut self) {
+        let mut begin = Vec::new();
+        self.hosts.jobs.advance(self.engine.now(), &mut begin);
+        for session in begin {
+            self.ledger.set_start(session, self.engine.now());
+            let spec = &self.ledger.specs()[session as usize];
+            let verdict = self.controllers.admission.verdict(spec, self.ledger.group_of(spec));
+            self.decide(session, verdict);
+        }
+        while let Some((why, sessions)) = self.hosts.jobs.take_stopped() {
+            for session in sessions {
+                self.controllers.admission.remove(session);
+                self.hosts.give_up(&mut self.engine, &mut self.fabric, &mut self.ledger, session, &why);
             }
         }
         self.hosts.await_requests(&mut self.engine);
@@ -510,6 +538,9 @@ impl Network {
     /// Collects the counters of the endpoints that are still open, and those of all transmissions that have begun, whoever has
     /// looked at their ports. Call once, at the end.
     pub fn finish(&mut self) {
+        if self.ledger.unfinished() == 0 {
+            self.hosts.jobs.finish(self.engine.now());
+        }
         self.fabric.catch_up(&mut self.engine);
         self.monitor.finish(&mut self.engine, &mut self.fabric, &self.hosts, &self.ledger);
         self.hosts.finish(&mut self.ledger);
@@ -560,6 +591,11 @@ impl Network {
     pub fn blocks(&self) -> Vec<BlockRow> {
         // A client that thinks has not asked yet.
         self.hosts.barriers.rows().into_iter().filter(|block| block.asked <= self.now()).collect()
+    }
+
+    /// What has become of the jobs so far.
+    pub fn jobs(&self) -> Vec<JobRow> {
+        self.hosts.jobs.rows(self.ledger.groups())
     }
 
     /// The fabric.

@@ -3,9 +3,10 @@
 use super::fallback::Fallback;
 use crate::fabric::routing::RoutingMode;
 use crate::host::protocol::Transport;
-use crate::workload::{Barrier, Session};
+use crate::workload::{Barrier, PlacedJob, Session};
 use anabranch_transport::tcp::FlowSpec;
 use anabranch_transport::{Bytes, Duration};
+use std::sync::Arc;
 
 /// A group of sessions with something in common: one `[[workload]]` of a scenario.
 #[derive(Clone, Debug)]
@@ -34,6 +35,8 @@ pub struct SessionGroup {
     pub fallback: Option<Fallback>,
     /// The sessions of each of its requests wait for one another, block after block.
     pub barrier: Option<Barrier>,
+    /// Its sessions are the messages of a job, in order: each begins when its operation starts.
+    pub job: Option<Arc<PlacedJob>>,
 }
 
 impl SessionGroup {
@@ -52,6 +55,7 @@ impl SessionGroup {
             port: 0,
             fallback: None,
             barrier: None,
+            job: None,
         }
     }
 

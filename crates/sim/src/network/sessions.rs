@@ -123,6 +123,17 @@ pub(super) fn elsewhere(hosts: &Hosts, group: &SessionGroup, spec: &Session) -> 
     (!concerns).then(|| endpoints(group, spec))
 }
 
+/// How many endpoints of a session send.
+pub(super) fn senders(group: &SessionGroup, spec: &Session) -> u16 {
+    if is_multicast(group, spec) {
+        1
+    } else if spec.mode == Mode::ManyToOne && is_group(group, spec) {
+        spec.sources.len() as u16
+    } else {
+        unicast::connections(group.fallback, spec) as u16
+    }
+}
+
 /// How many endpoints a session has.
 fn endpoints(group: &SessionGroup, spec: &Session) -> u32 {
     if is_multicast(group, spec) {

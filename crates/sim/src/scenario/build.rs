@@ -13,7 +13,7 @@ use crate::fabric::queue::{Discipline as _, Queue, fair::Fair};
 use crate::host::protocol::Transport;
 use crate::network::{self, Change, Needs, Network, Sampling, SessionGroup, Setup, Stop};
 use crate::random;
-use crate::workload::{Connections, Context, Fault, Session, Workload, WorkloadError, generate};
+use crate::workload::{Connections, Context, Fault, PlacedJob, Session, Workload, WorkloadError, generate};
 use anabranch_transport::{Bytes, Duration, Time};
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -33,12 +33,19 @@ impl Plan {
             .map_err(|e| at(&super::fabric::fault(&e).under("fabric")))?;
         let context = Context::from_graph(&graph).with_base(&self.base);
         let context = context.with_sessions_max(scenario.sessions_max());
-        let workloads: Vec<Workload> = scenario.workload.iter().map(WorkloadConfig::workload).collect();
+        let mut workloads: Vec<Workload> = scenario.workload.iter().map(WorkloadConfig::workload).collect();
+        for (workload, config) in scenario.workload.iter().enumerate() {
+            let Some(job) = &config.job else { continue };
+            let error = |fault: Fault| WorkloadError { workload, fault: fault.under("job") };
+            let placed = job.open(&context).map_err(|f| Box::new(self.workload_error(run, &error(f))))?;
+            workloads[workload].job = Some(Arc::new(placed));
+        }
         let sessions = generate(&workloads, &context, run.seed)
             .and_then(|sessions| cut_to_packets(sessions, scenario))
             .map_err(|e| Box::new(self.workload_error(run, &e)))?;
         scenario.check_clock(&graph, &sessions).map_err(|fault| at(&fault))?;
-        let prepared = Prepared { graph, sessions };
+        let jobs = workloads.into_iter().map(|workload| workload.job).collect();
+        let prepared = Prepared { graph, sessions, jobs };
         prepared.estimate(scenario).check(scenario).map_err(|fault| at(&fault))?;
         Ok(prepared)
     }
@@ -77,7 +84,7 @@ impl Plan {
     /// # Errors
     /// What is impossible in this fabric, at its place in the scenario.
     pub fn network(&self, run: &RunPlan) -> Result<Network, Box<ScenarioError>> {
-        let Prepared { graph, sessions } = self.prepare(run)?;
+        let Prepared { graph, sessions, jobs } = self.prepare(run)?;
         let changes =
             changes(&run.scenario.failure, &graph).map_err(|fault| Box::new(self.fault_error(run, &fault)))?;
         let scenario = &run.scenario;
@@ -90,7 +97,7 @@ impl Plan {
         let carrier = |name| scenario.carrier(name, paths.as_ref()).for_sizes(|| sizes(scenario, &sessions, name));
         let transports: BTreeMap<TransportName, Transport> =
             classes(scenario).into_iter().map(|name| (name, carrier(name))).collect();
-        Ok(Network::new(setup(scenario, &transports, graph, sessions, run.seed, changes)))
+        Ok(Network::new(setup(scenario, &transports, graph, (sessions, jobs), run.seed, changes)))
     }
 }
 
@@ -140,7 +147,7 @@ fn setup(
     scenario: &Scenario,
     transports: &BTreeMap<TransportName, Transport>,
     graph: Arc<Graph>,
-    sessions: Vec<Session>,
+    (sessions, jobs): (Vec<Session>, Vec<Option<Arc<PlacedJob>>>),
     seed: u64,
     changes: Vec<(Time, Change)>,
 ) -> Setup {
@@ -148,8 +155,9 @@ fn setup(
     let groups: Vec<SessionGroup> = scenario
         .workload
         .iter()
+        .zip(jobs)
         .enumerate()
-        .map(|(index, workload)| {
+        .map(|(index, (workload, job))| {
             let name = scenario.transport_of(workload);
             let background = workload.is_background();
             SessionGroup {
@@ -168,6 +176,7 @@ fn setup(
                 deadline: workload.deadline,
                 port: workload.port.unwrap_or(0),
                 barrier: workload.barrier.clone(),
+                job,
             }
         })
         .collect();

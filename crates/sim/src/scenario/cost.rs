@@ -3,7 +3,7 @@
 use super::{Scenario, WorkloadConfig};
 use crate::fabric::graph::Graph;
 use crate::network::SAMPLE_BYTES;
-use crate::workload::{Fault, Session};
+use crate::workload::{Fault, PlacedJob, Session};
 use anabranch_transport::{Bytes, Duration, Rate, Time};
 use std::sync::Arc;
 
@@ -24,6 +24,8 @@ pub struct Prepared {
     pub graph: Arc<Graph>,
     /// The sessions in order of start.
     pub sessions: Vec<Session>,
+    /// The job of each workload, if its sessions are the messages of one.
+    pub jobs: Vec<Option<Arc<PlacedJob>>>,
 }
 
 /// What a run will take.

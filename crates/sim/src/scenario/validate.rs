@@ -132,6 +132,10 @@ impl Scenario {
         if let Some(barrier) = &workload.barrier {
             faults.extend(check_barrier(barrier, name.name(), &transport));
         }
+        if workload.job.is_some() && !transport.retransmits() {
+            let message = format!("{} sends nothing again: a rank would wait for a lost packet for good", name.name());
+            faults.push(Fault::new("job", message).hint("in this workload: transport = \"ndp\""));
+        }
         if !transport.retransmits() && workload.fallback == Some(Fallback::DaisyChain) {
             let message =
                 format!("{} sends nothing again: what one receiver lost, those after it never get", name.name());
@@ -202,6 +206,9 @@ fn check_workload(workload: &WorkloadConfig, base: &Path) -> Vec<Fault> {
         }
         if let Some(trace) = &workload.trace {
             faults.extend(crate::workload::read_file(base, &trace.file).err().map(|f| f.under("trace.file")));
+        }
+        if let Some(file) = workload.job.as_ref().and_then(|job| job.file.as_ref()) {
+            faults.extend(crate::workload::read_file(base, file).err().map(|f| f.under("job.file")));
         }
     }
     faults

@@ -2,12 +2,14 @@
 
 use super::TransportName;
 use crate::network::Fallback;
-use crate::workload::{ArrivalsConfig, Barrier, Fault, Mode, PlacementConfig, SizesConfig, TraceConfig, Workload};
+use crate::workload::{
+    ArrivalsConfig, Barrier, Fault, JobConfig, Mode, PlacementConfig, SizesConfig, TraceConfig, Workload,
+};
 use anabranch_transport::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A group of sessions made by one law: arrivals x sizes x placement, or a trace.
+/// A group of sessions made by one law: arrivals x sizes x placement, a trace, or a job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct WorkloadConfig {
@@ -25,6 +27,9 @@ pub struct WorkloadConfig {
     /// Read the sessions from a file instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceConfig>,
+    /// The messages of a job instead: operations of many ranks, each of which waits for others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub job: Option<JobConfig>,
     /// Number of sessions, at least 1; with a barrier of new connections there are as many for each block. Default: explicit start times tell it, or the placement, where it repeats itself (each host
     /// of a permutation once, one request of an incast).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -92,13 +97,14 @@ impl WorkloadConfig {
         self.background.unwrap_or_else(|| self.is_endless() || self.has_volumes())
     }
 
-    /// What its sessions are made from.
+    /// What its sessions are made from; of a job, whose file has to be [opened](JobConfig::open), all but that.
     pub fn workload(&self) -> Workload {
         Workload {
             arrivals: self.arrivals.clone(),
             sizes: self.sizes.clone(),
             placement: self.placement.clone(),
             trace: self.trace.clone(),
+            job: None,
             sessions: self.sessions,
             until: self.until,
             mode: self.mode,
@@ -109,7 +115,10 @@ impl WorkloadConfig {
 
     /// What is wrong, whatever the fabric.
     pub fn check(&self) -> Vec<Fault> {
-        let mut faults = self.workload().check();
+        let mut faults = match &self.job {
+            Some(job) => self.check_job(job),
+            None => self.workload().check(),
+        };
         if let Some(fallback) = self.fallback {
             match (&self.trace, &self.placement) {
                 (Some(_), None) if self.sizes.is_none() => {
@@ -129,6 +138,33 @@ impl WorkloadConfig {
         }
         if self.port == Some(0) {
             faults.push(Fault::new("port", "must be 1 to 65535"));
+        }
+        faults
+    }
+}
+
+impl WorkloadConfig {
+    /// What is wrong with a job, and what it leaves no room for.
+    fn check_job(&self, job: &JobConfig) -> Vec<Fault> {
+        let mut faults: Vec<Fault> = job.check().into_iter().map(|f| f.under("job")).collect();
+        let given = [
+            ("arrivals", self.arrivals != ArrivalsConfig::default()),
+            ("sizes", self.sizes.is_some()),
+            ("placement", self.placement.is_some()),
+            ("trace", self.trace.is_some()),
+            ("sessions", self.sessions.is_some()),
+            ("until", self.until.is_some()),
+            ("mode", self.mode.is_some()),
+            ("barrier", self.barrier.is_some()),
+            ("deadline", self.deadline.is_some()),
+        ];
+        for (key, given) in given {
+            if given {
+                faults.push(Fault::new(key, "the job says it: not with `job`"));
+            }
+        }
+        if let Some(fallback) = self.fallback {
+            faults.extend(unfit(fallback, Mode::OneToMany));
         }
         faults
     }

@@ -1,16 +1,18 @@
-//! A workload: arrivals x sizes x placement, or a trace.
+//! A workload: arrivals x sizes x placement, a trace, or a job.
 
 use super::Mode;
 use super::arrivals::ArrivalsConfig;
 use super::barrier::Barrier;
 use super::context::SESSIONS_MAX;
 use super::error::Fault;
+use super::job::PlacedJob;
 use super::placement::PlacementConfig;
 use super::sizes::SizesConfig;
 use super::trace::TraceConfig;
 use anabranch_transport::Duration;
+use std::sync::Arc;
 
-/// What sessions are made from: arrivals x sizes x placement, or a trace.
+/// What sessions are made from: arrivals x sizes x placement, a trace, or a job.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Workload {
     /// When requests arrive.
@@ -21,6 +23,8 @@ pub struct Workload {
     pub placement: Option<PlacementConfig>,
     /// Read the sessions from a file instead.
     pub trace: Option<TraceConfig>,
+    /// The messages of a job instead.
+    pub job: Option<Arc<PlacedJob>>,
     /// Number of sessions; `None`: as the arrivals or the placement tell.
     pub sessions: Option<u64>,
     /// No request arrives after this time.
@@ -37,6 +41,9 @@ impl Workload {
     /// What is wrong, whatever the fabric.
     pub fn check(&self) -> Vec<Fault> {
         let mut faults = Vec::new();
+        if self.job.is_some() {
+            return faults;
+        }
         let mut under = |key: &str, found: Vec<Fault>| faults.extend(found.into_iter().map(|f| f.under(key)));
         under("arrivals", self.arrivals.law().check());
         if let Some(sizes) = &self.sizes {

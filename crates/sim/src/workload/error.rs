@@ -1,5 +1,6 @@
 //! What is wrong with a workload, and where.
 
+use anabranch_job::JobError;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -30,6 +31,11 @@ impl Fault {
     /// A fault in line `line` (from 1; 0 for the whole file) of a data file.
     pub fn in_file(file: &Path, line: usize, message: impl Into<String>) -> Self {
         Self { at: Some((file.to_owned(), line)), ..Self::new("", message) }
+    }
+
+    /// What is wrong with the file of a job.
+    pub(crate) fn of_job(file: &Path, error: JobError) -> Self {
+        Self { hint: error.hint, ..Self::in_file(file, error.line, error.message) }
     }
 
     /// Adds a suggestion.

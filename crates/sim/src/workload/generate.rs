@@ -5,6 +5,7 @@ use super::barrier::Barrier;
 use super::config::Workload;
 use super::context::Context;
 use super::error::{Fault, WorkloadError};
+use super::job::PlacedJob;
 use super::{HostList, Session};
 use crate::random::substream;
 use anabranch_transport::{Duration, Time};
@@ -60,6 +61,9 @@ fn number_requests(sessions: &mut [Session], workloads: usize) {
 
 pub(super) fn one(config: &Workload, fabric: &Context, seed: u64, group: u16) -> Result<Vec<Session>, Fault> {
     let until = config.until.map_or(Time::MAX, |d| Time(d.ps()));
+    if let Some(job) = &config.job {
+        return of_job(job, fabric, group);
+    }
     if let Some(trace) = &config.trace {
         let mut sessions = trace.sessions(fabric, group).map_err(|f| f.under("trace"))?;
         if sessions.len() as u64 > fabric.sessions_max {
@@ -149,6 +153,20 @@ pub(super) fn one(config: &Workload, fabric: &Context, seed: u64, group: u16) ->
         }
     }
     Ok(sessions)
+}
+
+/// The messages of a job.
+fn of_job(job: &PlacedJob, fabric: &Context, group: u16) -> Result<Vec<Session>, Fault> {
+    let messages = job.job.sends().len() as u64;
+    if messages > fabric.sessions_max {
+        let message =
+            format!("{messages} messages are more than the {} for which there is memory", fabric.sessions_max);
+        return Err(too_many("job.file", &message));
+    }
+    match job.hosts.iter().find(|&&host| fabric.find(host).is_none()) {
+        Some(host) => Err(Fault::new("job.hosts", format!("host {host} is kept for another workload"))),
+        None => Ok(job.sessions(group)),
+    }
 }
 
 /// A request begins when no run lasts any more.

@@ -1,6 +1,6 @@
 //! Who sends what to whom, and when.
 //!
-//! A [`Workload`] is arrivals x sizes x placement, or a trace. Each law is one file; [`generate`] turns the workloads of a
+//! A [`Workload`] is arrivals x sizes x placement, a trace, or the messages of a job. Each law is one file; [`generate`] turns the workloads of a
 //! scenario into the [`Session`]s of a run. Nothing here knows a transport.
 
 use anabranch_transport::{Bytes, Time};
@@ -15,6 +15,7 @@ mod config;
 pub(crate) mod context;
 mod error;
 mod generate;
+pub mod job;
 pub mod offered;
 pub mod placement;
 mod registry;
@@ -28,6 +29,7 @@ pub use config::Workload;
 pub use context::{Context, SESSIONS_MAX};
 pub use error::{Fault, WorkloadError};
 pub use generate::generate;
+pub use job::{JobConfig, PlacedJob};
 pub use placement::{Access, PlacementConfig, Policy};
 pub(crate) use registry::registry;
 pub use sizes::SizesConfig;

@@ -41,9 +41,9 @@ impl Hosts {
         self.with_endpoint(engine, fabric, ledger, sender, Rarely::Provide(available));
     }
 
-    /// Schedules the arrival of requests for blocks at their servers.
+    /// Schedules the arrival of requests for blocks at their servers, and what is due in jobs.
     pub(in crate::network) fn await_requests(&self, engine: &mut Engine) {
-        if let Some(due) = self.barriers.due() {
+        if let Some(due) = self.barriers.due().into_iter().chain(self.jobs.due()).min() {
             engine.wake(engine.entities.requests, due);
         }
     }

@@ -24,6 +24,7 @@ impl Hosts {
                 if let Some(receiver) = place.receiver {
                     ledger.completed(place.session, receiver, at);
                     self.barriers.completed(ledger, place.session, at);
+                    self.jobs.delivered(place.session, receiver, at);
                     self.await_requests(engine);
                 }
                 true
@@ -87,6 +88,10 @@ impl Hosts {
             self.give_up_receivers_of(ledger, id, hosted.place());
             let why = ledger.failure(hosted.place().session).unwrap_or("an end has given up").to_owned();
             self.barriers.stop(hosted.place().session, engine.now(), &why);
+            self.jobs.stop(hosted.place().session, &why);
+            self.await_requests(engine);
+        } else if hosted.place().receiver.is_none() && self.jobs.has(hosted.place().session) {
+            self.jobs.sender_closed(hosted.place().session, engine.now());
             self.await_requests(engine);
         }
         for group in ledger.endpoint_closed(hosted.place().session, engine.now) {

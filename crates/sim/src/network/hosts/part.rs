@@ -4,6 +4,7 @@ use super::Hosts;
 use super::ranking::Ranking;
 use crate::fabric::graph::Graph;
 use crate::network::barrier::Barriers;
+use crate::network::job::Jobs;
 use std::sync::Arc;
 
 /// Which hosts belong to a part.
@@ -27,6 +28,7 @@ impl Hosts {
             reorder: self.reorder,
             ranking: Ranking::default(),
             barriers: Barriers::default(),
+            jobs: Jobs::default(),
             part: Some(Ownership { number, part_of: Arc::clone(part_of), undone: None }),
         }
     }

@@ -58,6 +58,7 @@ impl Divided {
             (fabric.is_captured(), "packets are captured"),
             (controllers.exist(), "a controller may change the fabric at any time"),
             (hosts.barriers.exist(), "clients wait at barriers"),
+            (hosts.jobs.exist(), "messages wait for each other"),
         ];
         if let Some((_, why)) = obstacles.into_iter().find(|(there, _)| *there) {
             return Err(why);

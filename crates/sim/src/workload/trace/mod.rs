@@ -4,14 +4,13 @@ use super::context::Context;
 use super::error::Fault;
 use super::placement::known_host;
 use super::{Mode, Session};
-use anabranch_transport::units::ParseError;
-use anabranch_transport::{Bytes, Duration, Time};
+use anabranch_job::read::connection_matrix::{self, Begin, Connection};
+use anabranch_transport::{Bytes, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use smallvec::smallvec;
 use std::path::Path;
 
-mod connection_matrix;
 mod csv;
 
 /// A file of requests; it replaces `arrivals`, `sizes`, `placement` and `sessions`.
@@ -93,11 +92,27 @@ impl TraceConfig {
         self.parse(&text, fabric, group).map_err(|f| f.under("file"))
     }
 
+    /// The connections of a matrix, each of which begins at a time.
+    fn matrix(&self, text: &str, file: &Path) -> Result<Vec<Request>, Fault> {
+        let matrix = connection_matrix::parse(text, self.start_unit == Some(StartUnit::Us));
+        let matrix = matrix.map_err(|e| Fault::of_job(file, e))?;
+        let request = |connection: Connection| {
+            let Begin::At(start) = connection.begin else {
+                let message = "a trace begins connections at times: one that waits for a trigger is part of a job";
+                return Err(Fault::in_file(file, connection.line, message)
+                    .hint(format!("job = {{ file = {:?} }} instead of `trace`", self.file)));
+            };
+            let Connection { line, source, sink, size, .. } = connection;
+            Ok(Request { line, start: Time::ZERO + start, source, sink, size })
+        };
+        matrix.connections.into_iter().map(request).collect()
+    }
+
     fn parse(&self, text: &str, fabric: &Context, group: u16) -> Result<Vec<Session>, Fault> {
         let file = Path::new(&self.file);
         let requests = match self.format() {
             Some(Format::Csv) => csv::parse(text, file)?,
-            Some(Format::Cm) => connection_matrix::parse(text, file, self.start_unit.unwrap_or_default())?,
+            Some(Format::Cm) => self.matrix(text, file)?,
             None => return Err(Fault::new("", "the ending does not tell the format")),
         };
         let session = |(number, request): (u32, Request)| {
@@ -128,11 +143,7 @@ impl TraceConfig {
 
 /// A time written as a decimal number of `unit`s, exactly.
 fn parse_time(text: &str, unit: &str) -> Result<Time, String> {
-    if !text.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
-        return Err(format!("start must be a time in {unit}, not {text:?}"));
-    }
-    let duration: Duration = format!("{text}{unit}").parse().map_err(|e: ParseError| e.to_string())?;
-    Ok(Time(duration.ps()))
+    connection_matrix::time(text, unit).map(|after| Time::ZERO + after)
 }
 
 #[cfg(test)]

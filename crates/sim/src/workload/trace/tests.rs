@@ -57,11 +57,14 @@ fn connection_matrix_errors_name_the_line() {
     let error = |rows: &str| parse("a.cm", &format!("Nodes 16\nConnections 1\n{rows}")).unwrap_err();
     assert_eq!(error("0->13 size 5\n"), "a.cm:3: `start` is missing");
     assert_eq!(error("0->13 start 0 size\n"), "a.cm:3: nothing follows `size`");
-    assert_eq!(error("0->13 start 0 sise 5\n"), "a.cm:3: unknown word \"sise\"; known are start, size, id, prio");
+    assert_eq!(
+        error("0->13 start 0 sise 5\n"),
+        "a.cm:3: unknown word \"sise\"; known are start, trigger, size, id, prio, send_done_trigger, recv_done_trigger"
+    );
     assert_eq!(error("0->99 start 0 size 5\n"), "a.cm:3: `0->99` names a host beyond `Nodes 16`");
     assert_eq!(error("0-13 start 0 size 5\n"), "a.cm:3: expected `src->dst start T size S`, found \"0-13\"");
     assert!(error("0->1 start 0.5 size 5\n").contains("finer than the smallest unit"));
-    assert!(error("0->1 id 1 trigger 4 size 5\n").contains("trigger"));
+    assert!(error("0->1 id 1 trigger 4 size 5\n").starts_with("a.cm:3: a trace begins connections at times"));
     assert_eq!(error("0->1 start 0 size 5\n0->2 start 0 size 5\n"), "a.cm:4: `Connections 1`, but the file has 2");
     assert_eq!(parse("a.cm", "").unwrap_err(), "a.cm: the line `Nodes N` is missing");
     assert!(parse("a.cm", "Nodes 4\nConnections 0\nFailures 1\n").unwrap_err().contains("[[failure]]"));

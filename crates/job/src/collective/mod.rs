@@ -1,0 +1,279 @@
+//! Collective operations as messages. To add an algorithm: a file beside this one, one line in [`Algorithm`] and one in [`Algorithm::all`].
+//!
+//! `n` members, `S` bytes, `B` the rate of a link, `a` the time of an empty message: times are those without congestion, when each member
+//! sends one message at a time and receives one (Thakur, Rabenseifner, Gropp: Optimization of Collective Communication Operations in MPICH,
+//! 2005). The tests hold each algorithm to its time, to the byte.
+
+use crate::error::JobError;
+use crate::job::{Action, Builder, Op, Operation, Peers};
+use anabranch_transport::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+mod bruck;
+mod chain;
+mod halving;
+mod linear;
+mod multicast;
+mod pairwise;
+mod ring;
+mod scatter;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+/// What a collective does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Collective {
+    /// Every member has a vector of `S` bytes; all get the sum.
+    AllReduce,
+    /// Every member has `S / n` bytes; all get all `S`.
+    AllGather,
+    /// Every member has a vector of `S` bytes; each gets `S / n` of the sum.
+    ReduceScatter,
+    /// The first member has `S` bytes; all get them.
+    Broadcast,
+    /// Every member has `S / n` bytes for each, itself included.
+    AllToAll,
+}
+
+impl Collective {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::AllReduce, Self::AllGather, Self::ReduceScatter, Self::Broadcast, Self::AllToAll];
+
+    /// Name, as in scenarios.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::AllReduce => "all-reduce",
+            Self::AllGather => "all-gather",
+            Self::ReduceScatter => "reduce-scatter",
+            Self::Broadcast => "broadcast",
+            Self::AllToAll => "all-to-all",
+        }
+    }
+
+    /// The bytes of `size` that nccl-tests count for the bus bandwidth (`doc/PERFORMANCE.md`): those that cross each member's link
+    /// at least, if no switch adds or copies.
+    pub fn bus_bytes(self, size: Bytes, members: u32) -> f64 {
+        let others = f64::from(members.max(1) - 1) / f64::from(members.max(1));
+        size.0 as f64
+            * match self {
+                Self::AllReduce => 2.0 * others,
+                Self::AllGather | Self::ReduceScatter | Self::AllToAll => others,
+                Self::Broadcast => 1.0,
+            }
+    }
+}
+
+/// How it does it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Algorithm {
+    /// Chunks go round: `n - 1` steps of `a + S / (n B)`, twice for all-reduce.
+    Ring,
+    /// Recursive halving and doubling, of `n` a power of two: `log n` steps, `(n - 1) / n` of `S` in all, twice for all-reduce.
+    HalvingDoubling,
+    /// Of `n` a power of two: `log n` steps with all that is known so far.
+    RecursiveDoubling,
+    /// Each that has it tells another: `ceil(log n) (a + S / B)`.
+    Binomial,
+    /// Each passes chunks on to the next: `(n - 2 + k) (a + S / (k B))` with `k` chunks.
+    Chain,
+    /// Two binary trees with half of the chunks each (Sanders, Speck, Traff 2009; NCCL's trees).
+    DoubleTree,
+    /// Binomial scatter, then a ring all-gather: `(log n + n - 1) a + 2 (n - 1) / n S / B` for `n` a power of two.
+    ScatterAllGather,
+    /// `ceil(log n)` steps, each with up to half of all blocks (Bruck 1997).
+    Bruck,
+    /// `n - 1` steps, each with another partner: `(n - 1) (a + S / (n B))`.
+    Pairwise,
+    /// All at once.
+    Linear,
+    /// One message for all others, which the fabric copies.
+    OneToMany,
+}
+
+impl Algorithm {
+    /// All of them.
+    pub const ALL: [Self; 11] = [
+        Self::Ring,
+        Self::HalvingDoubling,
+        Self::RecursiveDoubling,
+        Self::Binomial,
+        Self::Chain,
+        Self::DoubleTree,
+        Self::ScatterAllGather,
+        Self::Bruck,
+        Self::Pairwise,
+        Self::Linear,
+        Self::OneToMany,
+    ];
+
+    /// Name, as in scenarios.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ring => "ring",
+            Self::HalvingDoubling => "halving-doubling",
+            Self::RecursiveDoubling => "recursive-doubling",
+            Self::Binomial => "binomial",
+            Self::Chain => "chain",
+            Self::DoubleTree => "double-tree",
+            Self::ScatterAllGather => "scatter-all-gather",
+            Self::Bruck => "bruck",
+            Self::Pairwise => "pairwise",
+            Self::Linear => "linear",
+            Self::OneToMany => "one-to-many",
+        }
+    }
+
+    /// Adds its messages, if it does this.
+    fn of(self, collective: Collective) -> Option<fn(&mut Messages)> {
+        use Collective::{AllGather, AllReduce, AllToAll, Broadcast, ReduceScatter};
+        Some(match (self, collective) {
+            (Self::Ring, AllReduce) => ring::all_reduce,
+            (Self::Ring, AllGather | ReduceScatter) => ring::once_round,
+            (Self::HalvingDoubling, AllReduce) => halving::all_reduce,
+            (Self::HalvingDoubling, ReduceScatter) => halving::reduce_scatter,
+            (Self::RecursiveDoubling, AllReduce) => halving::exchange_all,
+            (Self::RecursiveDoubling, AllGather) => halving::all_gather,
+            (Self::Binomial, Broadcast) => tree::binomial,
+            (Self::Chain, Broadcast) => chain::broadcast,
+            (Self::DoubleTree, Broadcast) => tree::broadcast,
+            (Self::DoubleTree, AllReduce) => tree::all_reduce,
+            (Self::ScatterAllGather, Broadcast) => scatter::broadcast,
+            (Self::Bruck, AllToAll) => bruck::all_to_all,
+            (Self::Pairwise, AllToAll) => pairwise::all_to_all,
+            (Self::Linear, AllToAll | AllGather) => linear::all_to_all,
+            (Self::Linear, Broadcast) => linear::broadcast,
+            (Self::OneToMany, Broadcast) => multicast::broadcast,
+            (Self::OneToMany, AllGather) => multicast::all_gather,
+            _ => return None,
+        })
+    }
+
+    /// Those that do a collective.
+    pub fn all(collective: Collective) -> Vec<Self> {
+        Self::ALL.into_iter().filter(|algorithm| algorithm.of(collective).is_some()).collect()
+    }
+
+    /// Whether the number of members has to be a power of two.
+    pub fn needs_power_of_two(self) -> bool {
+        matches!(self, Self::HalvingDoubling | Self::RecursiveDoubling)
+    }
+
+    /// Whether it cuts what it sends into chunks that follow each other.
+    pub fn has_chunks(self) -> bool {
+        matches!(self, Self::Chain | Self::DoubleTree)
+    }
+}
+
+/// Adds a collective of the ranks `members` to a job. `after`: the operations that the first ones of each member wait for. Returns the
+/// operations with which each member is done.
+///
+/// # Errors
+/// If the algorithm does not do this, or not for so many members, chunks or bytes.
+pub fn add(
+    job: &mut Builder,
+    what: (Collective, Algorithm),
+    members: &[u32],
+    size: Bytes,
+    chunks: u32,
+    after: &[Vec<Op>],
+) -> Result<Vec<Vec<Op>>, JobError> {
+    let ((collective, algorithm), n) = (what, members.len() as u64);
+    let wrong = |message: String| Err(JobError::at(0, message));
+    let (name, of) = (algorithm.name(), collective.name());
+    let Some(messages) = algorithm.of(collective) else {
+        let known: Vec<_> = Algorithm::all(collective).into_iter().map(Algorithm::name).collect();
+        return Err(JobError::at(0, format!("{name} does no {of}")).hint(format!("known are {}", known.join(", "))));
+    };
+    if algorithm.needs_power_of_two() && !n.is_power_of_two() {
+        return wrong(format!("{name} is for 2, 4, 8 and so on members, not for {n}"));
+    }
+    if chunks == 0 || chunks > 1 && !algorithm.has_chunks() {
+        return wrong(format!("{name} cuts nothing into {chunks} chunks"));
+    }
+    let parts = n.max(u64::from(chunks) * if algorithm == Algorithm::DoubleTree { 2 } else { 1 });
+    if size.0 < parts {
+        return wrong(format!("{size} are less than the {parts} parts of {name}"));
+    }
+    let mut all = Messages { job, members, size: size.0, chunks: u64::from(chunks), last: after.to_vec() };
+    if n > 1 {
+        messages(&mut all);
+    }
+    Ok(all.last)
+}
+
+/// The messages of a collective, as they are added.
+struct Messages<'a> {
+    job: &'a mut Builder,
+    members: &'a [u32],
+    size: u64,
+    chunks: u64,
+    /// Of each member, what its next operations wait for, or the end of the collective.
+    last: Vec<Vec<Op>>,
+}
+
+/// A message that has been added: its send, and its receive.
+#[derive(Clone, Copy, Debug)]
+struct Message {
+    send: Op,
+    receive: Op,
+}
+
+impl Messages<'_> {
+    fn n(&self) -> usize {
+        self.members.len()
+    }
+
+    /// The `i`-th of `of` parts of so many bytes, which differ by one byte at most.
+    fn part(bytes: u64, i: u64, of: u64) -> u64 {
+        let until = |i: u64| (u128::from(bytes) * u128::from(i) / u128::from(of)) as u64;
+        until(i + 1) - until(i)
+    }
+
+    /// The share of a member.
+    fn share(&self, member: usize) -> u64 {
+        Self::part(self.size, member as u64, self.n() as u64)
+    }
+
+    fn send(&mut self, from: usize, to: Peers, bytes: u64, tag: u32, after: &[Op]) -> Op {
+        let action = Action::Send { to, bytes: Bytes(bytes), tag };
+        let op = self.job.push(Operation { rank: self.members[from], stream: 0, action, line: 0 });
+        self.wait(op, after);
+        op
+    }
+
+    fn wait(&mut self, op: Op, after: &[Op]) {
+        for &before in after {
+            self.job.after(op, before);
+        }
+    }
+
+    fn receive(&mut self, to: usize, from: usize, bytes: u64, tag: u32, after: &[Op]) -> Op {
+        let action = Action::Receive { from: Some(self.members[from]), bytes: Bytes(bytes), tag: Some(tag) };
+        let op = self.job.push(Operation { rank: self.members[to], stream: 0, action, line: 0 });
+        self.wait(op, after);
+        op
+    }
+
+    /// A message that leaves after some operations of its sender. Its receiver is ready once the collective has begun there.
+    fn message(&mut self, from: usize, to: usize, bytes: u64, after: &[Op], ready: &[Op]) -> Message {
+        // The number of the send is a tag that no other message has.
+        let tag = self.job.next();
+        let send = self.send(from, Peers::One(self.members[to]), bytes, tag, after);
+        let receive = self.receive(to, from, bytes, tag, ready);
+        Message { send, receive }
+    }
+
+    /// One message for several, which the fabric copies. Their receives, in order.
+    fn multicast(&mut self, from: usize, to: &[usize], bytes: u64, after: &[Op], ready: &[Vec<Op>]) -> (Op, Vec<Op>) {
+        let tag = self.job.next();
+        let list = to.iter().map(|&member| self.members[member]).collect();
+        let peers = self.job.list(list);
+        let send = self.send(from, peers, bytes, tag, after);
+        let receives = to.iter().map(|&member| self.receive(member, from, bytes, tag, &ready[member])).collect();
+        (send, receives)
+    }
+}

@@ -1,0 +1,32 @@
+//! Chunks that go round: in each step every member sends one to the next and gets one from the member before.
+
+use super::Messages;
+
+/// Reduce-scatter, then all-gather.
+pub(super) fn all_reduce(messages: &mut Messages) {
+    round(messages, 2);
+}
+
+/// All-gather, or reduce-scatter: the same messages.
+pub(super) fn once_round(messages: &mut Messages) {
+    round(messages, 1);
+}
+
+fn round(messages: &mut Messages, times: usize) {
+    let n = messages.n();
+    let begin = messages.last.clone();
+    let (mut got, mut sent) = (begin.clone(), vec![Vec::new(); n]);
+    for step in 0..times * (n - 1) {
+        let before = got.clone();
+        for member in 0..n {
+            let next = (member + 1) % n;
+            // The chunk that the member got in the step before.
+            let chunk = (member + times * n - step) % n;
+            let bytes = messages.share(chunk);
+            let message = messages.message(member, next, bytes, &before[member], &begin[next]);
+            got[next] = vec![message.receive];
+            sent[member] = vec![message.send];
+        }
+    }
+    messages.last = got.into_iter().zip(sent).map(|(got, sent)| [got, sent].concat()).collect();
+}

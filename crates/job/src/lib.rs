@@ -1,0 +1,24 @@
+//! Jobs: operations of many ranks that send, receive and compute, each when those before it are done.
+//!
+//! | module | idea |
+//! |---|---|
+//! | [`job`] | operations and what each waits for; what is wrong with a job is said before it runs |
+//! | [`collective`] | all-reduce and others as messages, one file an algorithm |
+//! | [`read`] | files that describe jobs, one file each |
+//! | [`progress`] | what a job does when: no network, no clock; a driver asks and tells |
+//! | [`loggops`] | the `LogGOPS` cost model as a driver: an estimate without packets |
+//!
+//! The two most important types are [`Job`] and [`Progress`]. A simulator of packets is another driver, elsewhere.
+
+pub mod collective;
+pub mod error;
+pub mod job;
+pub mod loggops;
+mod matching;
+mod order;
+pub mod progress;
+pub mod read;
+
+pub use error::JobError;
+pub use job::{Action, Builder, Job, Op, Operation, Peers};
+pub use progress::{Progress, Settings};

@@ -1,0 +1,366 @@
+//! What a job does when: started operations, streams, messages to send.
+//!
+//! It knows no network. A driver (a simulator of packets, a cost model) asks it for the messages to send, tells it what has arrived, and
+//! comes back when it [is due](Progress::due). All that happens is a function of these calls: at the same time, in order of operations.
+
+use crate::job::{Action, Job, Op};
+use crate::matching::{Delivery, Matcher};
+use crate::order::Order;
+use anabranch_transport::{Bytes, Duration, Time};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+/// How hosts carry a job out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Time that each message takes of a stream of its sender before it leaves, and of its receiver when it has arrived: `o` of `LogGP`.
+    pub overhead: Duration,
+    /// The sender of a message of at most so many bytes goes on when it has left. Of a larger one, when all of it is acknowledged.
+    pub eager: Bytes,
+}
+
+/// When an operation started and ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    /// A receive starts when it could take a message; others when their stream is theirs.
+    pub started: Option<Time>,
+    /// When what waits for its end could go on.
+    pub ended: Option<Time>,
+}
+
+/// A message and its receivers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Its number: its place in [`Job::sends`].
+    pub number: u32,
+    /// The operation that sends it.
+    pub op: Op,
+}
+
+/// How a rank has spent its time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RankTimes {
+    /// When its last operation ended.
+    pub ended: Option<Time>,
+    /// Time during which at least one of its streams computed.
+    pub computing: Duration,
+    /// Operations that have ended.
+    pub operations: u32,
+}
+
+/// Something that is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Due {
+    /// A time has passed.
+    Waited(Op),
+    /// A stream has done what an operation needs of it.
+    Ran(Op),
+    /// The application of the receiver has a message.
+    Arrived(Delivery),
+    /// The sender knows that all of its message has arrived.
+    Acknowledged(Op),
+}
+
+/// Operations of a rank that come one after the other.
+#[derive(Clone, Debug, Default)]
+struct Stream {
+    busy: bool,
+    queue: VecDeque<Op>,
+}
+
+/// A delivery, until the receive that gets it ends.
+#[derive(Clone, Copy, Debug, Default)]
+struct Fate {
+    receive: Option<Op>,
+    arrived: bool,
+}
+
+/// How far a rank has come.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rank {
+    times: RankTimes,
+    /// Streams that compute, and since when at least one has.
+    computes: u32,
+    since: Time,
+}
+
+/// A job that goes on.
+#[derive(Clone, Debug)]
+pub struct Progress {
+    job: Arc<Job>,
+    settings: Settings,
+    order: Order,
+    times: Vec<Times>,
+    ranks: Vec<Rank>,
+    streams: BTreeMap<(u32, u8), Stream>,
+    matcher: Matcher,
+    /// Of each message, the number of its first delivery; those to its other receivers follow.
+    first_delivery: Vec<Delivery>,
+    fates: Vec<Fate>,
+    due: BinaryHeap<Reverse<(Time, Due)>>,
+    outbox: VecDeque<Message>,
+    /// Answers that the network owes: an arrival for each receiver, and an acknowledgement.
+    owed: u64,
+    /// Operations that have not ended.
+    left: usize,
+}
+
+impl Progress {
+    /// A job that starts at a time. Nothing has happened yet: it is due then.
+    pub fn new(job: Arc<Job>, settings: Settings, start: Time) -> Self {
+        let count = job.operations().len();
+        let mut deliveries = 0;
+        let first_delivery = job.sends().iter().map(|&op| {
+            let first = deliveries;
+            deliveries += job.receivers(op).len() as u32;
+            first
+        });
+        let first_delivery = first_delivery.collect();
+        let mut progress = Self {
+            order: Order::new(Arc::clone(&job)),
+            times: vec![Times::default(); count],
+            ranks: vec![Rank::default(); job.ranks() as usize],
+            streams: BTreeMap::new(),
+            matcher: Matcher::new(&job),
+            first_delivery,
+            fates: vec![Fate::default(); deliveries as usize],
+            due: BinaryHeap::new(),
+            outbox: VecDeque::new(),
+            owed: 0,
+            left: count,
+            settings,
+            job,
+        };
+        progress.go_on(start);
+        progress
+    }
+
+    /// The job.
+    pub fn job(&self) -> &Arc<Job> {
+        &self.job
+    }
+
+    /// Whether all operations have ended.
+    pub fn is_complete(&self) -> bool {
+        self.left == 0
+    }
+
+    /// When it is due next: call [`advance`](Self::advance) then.
+    pub fn due(&self) -> Option<Time> {
+        self.due.peek().map(|Reverse((when, _))| *when)
+    }
+
+    /// Everything that is due by now happens.
+    pub fn advance(&mut self, now: Time) {
+        while let Some((at, what)) = self.take_due(now) {
+            match what {
+                Due::Waited(op) => self.end(op, at),
+                Due::Ran(op) => self.ran(op, at),
+                Due::Arrived(delivery) => {
+                    self.owed -= 1;
+                    self.fates[delivery as usize].arrived = true;
+                    self.receive_if_there(delivery, at);
+                }
+                Due::Acknowledged(op) => {
+                    self.owed -= 1;
+                    if self.times[op as usize].ended.is_none() {
+                        self.end(op, at);
+                    }
+                }
+            }
+            self.go_on(at);
+        }
+    }
+
+    fn take_due(&mut self, now: Time) -> Option<(Time, Due)> {
+        self.due().filter(|when| *when <= now)?;
+        self.due.pop().map(|Reverse(due)| due)
+    }
+
+    /// Takes a message that leaves now.
+    pub fn take_message(&mut self) -> Option<Message> {
+        self.outbox.pop_front()
+    }
+
+    /// All of a message is there for the application of one of its receivers, the `receiver`-th, at a time not before now.
+    pub fn delivered(&mut self, message: u32, receiver: u16, at: Time) {
+        let delivery = self.first_delivery[message as usize] + u32::from(receiver);
+        self.due.push(Reverse((at, Due::Arrived(delivery))));
+    }
+
+    /// The sender of a message learns that all of it has arrived, at a time not before now.
+    pub fn acknowledged(&mut self, message: u32, at: Time) {
+        let op = self.job.sends()[message as usize];
+        self.due.push(Reverse((at, Due::Acknowledged(op))));
+    }
+
+    /// Why nothing can happen any more although not all operations have ended: those that wait, the first few.
+    pub fn stuck(&self) -> Option<String> {
+        (self.left > 0 && self.owed == 0 && self.due.is_empty() && self.outbox.is_empty()).then(|| self.who_waits())
+    }
+
+    /// Operations that have not ended, the first few: those that have started before the others.
+    pub fn who_waits(&self) -> String {
+        const SHOWN: usize = 4;
+        let open = |started: bool| {
+            let open = (0..).zip(&self.times).filter(|(_, times)| times.ended.is_none());
+            open.filter(move |(_, times)| times.started.is_some() == started).map(|(op, _): (Op, _)| op)
+        };
+        let mut text = format!("{} of {} operations have not ended", self.left, self.times.len());
+        for op in open(true).chain(open(false)).take(SHOWN) {
+            let has = if self.times[op as usize].started.is_some() { "started" } else { "not started" };
+            let _ = write!(text, "\n  {} ({has})", self.job.operations()[op as usize]);
+        }
+        if self.left > SHOWN {
+            let _ = write!(text, "\n  and {} more", self.left - SHOWN);
+        }
+        text
+    }
+
+    /// When each operation started and ended.
+    pub fn times(&self) -> &[Times] {
+        &self.times
+    }
+
+    /// How each rank has spent its time.
+    pub fn ranks(&self) -> Vec<RankTimes> {
+        self.ranks.iter().map(|rank| rank.times).collect()
+    }
+
+    /// Starts what is ready, and what that makes ready.
+    fn go_on(&mut self, now: Time) {
+        while let Some(op) = self.order.take() {
+            let operation = self.job.operations()[op as usize];
+            match operation.action {
+                Action::Receive { from, tag, .. } => {
+                    self.start(op, now);
+                    if let Some(delivery) = self.matcher.posted(operation.rank, from, tag, op) {
+                        self.fates[delivery as usize].receive = Some(op);
+                        self.receive_if_there(delivery, now);
+                    }
+                }
+                Action::Wait(time) => {
+                    self.start(op, now);
+                    self.due.push(Reverse((now + time, Due::Waited(op))));
+                }
+                Action::Send { .. } | Action::Calc(_) => self.run(op, now),
+            }
+        }
+    }
+
+    /// What an operation needs of its stream.
+    fn needs(&self, op: Op) -> Duration {
+        match self.job.operations()[op as usize].action {
+            Action::Calc(time) => time,
+            Action::Wait(_) => Duration::ZERO,
+            Action::Send { .. } | Action::Receive { .. } => self.settings.overhead,
+        }
+    }
+
+    /// An operation needs its stream now, or as soon as it is free.
+    fn run(&mut self, op: Op, now: Time) {
+        if self.needs(op) == Duration::ZERO {
+            self.start(op, now);
+            return self.has_run(op, now);
+        }
+        let operation = &self.job.operations()[op as usize];
+        let stream = self.streams.entry((operation.rank, operation.stream)).or_default();
+        if stream.busy {
+            stream.queue.push_back(op);
+        } else {
+            stream.busy = true;
+            self.occupy(op, now);
+        }
+    }
+
+    /// An operation has its stream.
+    fn occupy(&mut self, op: Op, now: Time) {
+        self.start(op, now);
+        let operation = &self.job.operations()[op as usize];
+        if matches!(operation.action, Action::Calc(_)) {
+            let rank = &mut self.ranks[operation.rank as usize];
+            if rank.computes == 0 {
+                rank.since = now;
+            }
+            rank.computes += 1;
+        }
+        self.due.push(Reverse((now + self.needs(op), Due::Ran(op))));
+    }
+
+    /// A stream is free again.
+    fn ran(&mut self, op: Op, now: Time) {
+        let operation = self.job.operations()[op as usize];
+        if matches!(operation.action, Action::Calc(_)) {
+            let rank = &mut self.ranks[operation.rank as usize];
+            rank.computes -= 1;
+            if rank.computes == 0 {
+                rank.times.computing = rank.times.computing + now.since(rank.since);
+            }
+        }
+        self.has_run(op, now);
+        let stream = self.streams.entry((operation.rank, operation.stream)).or_default();
+        match stream.queue.pop_front() {
+            Some(next) => self.occupy(next, now),
+            None => stream.busy = false,
+        }
+    }
+
+    /// An operation has got what it needs of its stream.
+    fn has_run(&mut self, op: Op, now: Time) {
+        match self.job.operations()[op as usize].action {
+            Action::Send { bytes, .. } => {
+                self.send(op, now);
+                if bytes <= self.settings.eager {
+                    self.end(op, now);
+                }
+            }
+            Action::Receive { .. } | Action::Calc(_) | Action::Wait(_) => self.end(op, now),
+        }
+    }
+
+    /// A message leaves.
+    fn send(&mut self, op: Op, now: Time) {
+        let job = Arc::clone(&self.job);
+        let Ok(number) = job.sends().binary_search(&op) else { return };
+        let operation = &job.operations()[op as usize];
+        let Action::Send { tag, .. } = operation.action else { return };
+        let receivers = job.receivers(op);
+        self.owed += receivers.len() as u64 + 1;
+        self.outbox.push_back(Message { number: number as u32, op });
+        for (delivery, &to) in (self.first_delivery[number]..).zip(receivers) {
+            if let Some(receive) = self.matcher.sent(to, operation.rank, tag, delivery) {
+                self.fates[delivery as usize].receive = Some(receive);
+                self.receive_if_there(delivery, now);
+            }
+        }
+    }
+
+    /// A receive has got its message if that has arrived.
+    fn receive_if_there(&mut self, delivery: Delivery, now: Time) {
+        if let Fate { receive: Some(receive), arrived: true } = self.fates[delivery as usize] {
+            self.run(receive, now);
+        }
+    }
+
+    fn start(&mut self, op: Op, now: Time) {
+        let times = &mut self.times[op as usize];
+        if times.started.is_none() {
+            times.started = Some(now);
+            self.order.started(op);
+        }
+    }
+
+    fn end(&mut self, op: Op, now: Time) {
+        self.times[op as usize].ended = Some(now);
+        self.left -= 1;
+        let rank = &mut self.ranks[self.job.operations()[op as usize].rank as usize].times;
+        rank.ended = rank.ended.max(Some(now));
+        rank.operations += 1;
+        self.order.ended(op);
+    }
+}
+
+#[cfg(test)]
+mod tests;

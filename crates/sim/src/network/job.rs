@@ -1,0 +1,201 @@
+//! Jobs: sessions that are the messages of operations which wait for each other.
+//!
+//! A session begins when its operation starts: one entity of the scheduler stands for all that is due. That a receiver has
+//! all of a message, and that its senders have closed, are what operations wait for.
+
+use super::session_group::SessionGroup;
+use super::sessions;
+use crate::workload::{PlacedJob, Session};
+use anabranch_job::Progress;
+use anabranch_transport::Time;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// In [`Jobs::place`]: no part of a job.
+const NONE: u32 = u32::MAX;
+
+/// A job of a run.
+struct Running {
+    placed: Arc<PlacedJob>,
+    /// The session of its first message; the others follow.
+    first: u32,
+    /// Once it has begun.
+    progress: Option<Progress>,
+    /// Endpoints of each message that have to close until its sender knows that all of it has arrived.
+    senders: Vec<u16>,
+    /// Why it will never be complete.
+    stopped: Option<String>,
+}
+
+/// The fate of a job.
+#[derive(Clone, Debug)]
+pub struct JobRow {
+    /// The group whose sessions are its messages.
+    pub group: u16,
+    /// How far it has come; `None`: it has not begun.
+    pub progress: Option<Progress>,
+    /// Its ranks and their hosts.
+    pub placed: Arc<PlacedJob>,
+}
+
+/// All jobs of a run.
+#[derive(Default)]
+pub(super) struct Jobs {
+    running: Vec<Running>,
+    /// The job of each session. Empty without jobs.
+    place: Vec<u32>,
+    /// Jobs that have stopped, until their sessions are given up.
+    to_stop: VecDeque<usize>,
+}
+
+impl Jobs {
+    /// Those of these sessions.
+    pub(super) fn new(sessions: &[Session], groups: &[SessionGroup]) -> Self {
+        let mut jobs = Self::default();
+        if groups.iter().all(|group| group.job.is_none()) {
+            return jobs;
+        }
+        let mut number_of: Vec<Option<u32>> = vec![None; groups.len()];
+        for (number, session) in (0..).zip(sessions) {
+            let group = &groups[usize::from(session.group)];
+            let Some(placed) = &group.job else {
+                jobs.place.push(NONE);
+                continue;
+            };
+            let job = *number_of[usize::from(session.group)].get_or_insert_with(|| {
+                jobs.running.push(Running {
+                    placed: Arc::clone(placed),
+                    first: number,
+                    progress: None,
+                    senders: Vec::new(),
+                    stopped: None,
+                });
+                jobs.running.len() as u32 - 1
+            });
+            jobs.place.push(job);
+            let running = &mut jobs.running[job as usize];
+            debug_assert_eq!(running.first + running.senders.len() as u32, number, "they begin together");
+            running.senders.push(sessions::senders(group, session));
+        }
+        jobs
+    }
+
+    /// Whether there are any.
+    pub(super) fn exist(&self) -> bool {
+        !self.running.is_empty()
+    }
+
+    fn of(&mut self, session: u32) -> Option<(usize, &mut Running, u32)> {
+        let job = *self.place.get(session as usize).filter(|&&job| job != NONE)? as usize;
+        let running = &mut self.running[job];
+        let message = session - running.first;
+        Some((job, running, message))
+    }
+
+    /// Whether a session is a message of a job.
+    pub(super) fn has(&self, session: u32) -> bool {
+        self.place.get(session as usize).is_some_and(|&job| job != NONE)
+    }
+
+    /// The time has come at which the job of a session begins.
+    pub(super) fn begin(&mut self, session: u32, now: Time) {
+        let Some((_, running, _)) = self.of(session) else { return };
+        if running.progress.is_none() {
+            let (job, settings) = (Arc::clone(&running.placed.job), running.placed.settings);
+            running.progress = Some(Progress::new(job, settings, now));
+        }
+    }
+
+    /// A receiver of a session has all of it at a time.
+    pub(super) fn delivered(&mut self, session: u32, receiver: u16, at: Time) {
+        if let Some((_, Running { progress: Some(progress), .. }, message)) = self.of(session) {
+            progress.delivered(message, receiver, at);
+        }
+    }
+
+    /// An endpoint of a session that sends has closed.
+    pub(super) fn sender_closed(&mut self, session: u32, now: Time) {
+        let Some((_, Running { progress: Some(progress), senders, .. }, message)) = self.of(session) else { return };
+        let left = &mut senders[message as usize];
+        *left = left.saturating_sub(1);
+        if *left == 0 {
+            progress.acknowledged(message, now);
+        }
+    }
+
+    /// A session will never be complete: its job stops.
+    pub(super) fn stop(&mut self, session: u32, why: &str) {
+        let Some((job, running, message)) = self.of(session) else { return };
+        if running.stopped.is_none() {
+            let op = running.placed.job.sends()[message as usize];
+            let operation = running.placed.job.operations()[op as usize];
+            running.stopped = Some(format!("the job has stopped: {operation}: {why}"));
+            self.to_stop.push_back(job);
+        }
+    }
+
+    /// When something happens next.
+    pub(super) fn due(&self) -> Option<Time> {
+        let stops = (!self.to_stop.is_empty()).then_some(Time::ZERO);
+        self.running.iter().filter_map(|job| job.progress.as_ref()?.due()).chain(stops).min()
+    }
+
+    /// What is due by now happens: takes the sessions that begin.
+    pub(super) fn advance(&mut self, now: Time, begin: &mut Vec<u32>) {
+        for (number, job) in self.running.iter_mut().enumerate() {
+            let Running { progress: Some(progress), stopped: None, .. } = job else { continue };
+            progress.advance(now);
+            begin.extend(std::iter::from_fn(|| progress.take_message()).map(|message| job.first + message.number));
+            if let Some(why) = progress.stuck() {
+                job.stopped = Some(format!("the job is in a deadlock: {why}"));
+                self.to_stop.push_back(number);
+            }
+        }
+    }
+
+    /// Takes the sessions of a job that has stopped, and why it has.
+    pub(super) fn take_stopped(&mut self) -> Option<(String, std::ops::Range<u32>)> {
+        let job = &self.running[self.to_stop.pop_front()?];
+        Some((job.stopped.clone().unwrap_or_default(), job.first..job.first + job.senders.len() as u32))
+    }
+
+    /// No message is on its way any more: what is left needs no network. A sender that has heard nothing by now, after the last
+    /// message, waits no longer.
+    pub(super) fn finish(&mut self, now: Time) {
+        for job in &mut self.running {
+            let Running { progress: Some(progress), stopped: None, senders, .. } = job else { continue };
+            for (message, left) in (0..).zip(senders) {
+                if std::mem::take(left) > 0 {
+                    progress.acknowledged(message, now);
+                }
+            }
+            while let Some(due) = progress.due() {
+                progress.advance(due);
+            }
+        }
+    }
+
+    /// What a session that has not begun waits for, for a person.
+    pub(super) fn waits_for(&self, session: u32) -> Option<String> {
+        let job = *self.place.get(session as usize).filter(|&&job| job != NONE)?;
+        let running = &self.running[job as usize];
+        let message = session - running.first;
+        let op = running.placed.job.sends()[message as usize];
+        let times = running.progress.as_ref().map(|progress| progress.times()[op as usize]).unwrap_or_default();
+        times.started.is_none().then(|| format!("waits, {}", running.placed.job.operations()[op as usize]))
+    }
+
+    /// What has become of each.
+    pub(super) fn rows(&self, groups: &[SessionGroup]) -> Vec<JobRow> {
+        let group = |placed: &Arc<PlacedJob>| {
+            let same = |group: &SessionGroup| group.job.as_ref().is_some_and(|job| Arc::ptr_eq(job, placed));
+            groups.iter().position(same).unwrap_or_default() as u16
+        };
+        let row = |job: &Running| JobRow {
+            group: group(&job.placed),
+            progress: job.progress.clone(),
+            placed: Arc::clone(&job.placed),
+        };
+        self.running.iter().map(row).collect()
+    }
+}

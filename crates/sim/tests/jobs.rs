@@ -1,0 +1,259 @@
+//! Jobs: messages that wait for each other.
+
+use crate::common::{self, at, drop_tail, setup, star};
+use crate::scenes::{transport, transports};
+use anabranch_job::collective::{Algorithm, Collective};
+use anabranch_job::{Action, Builder, Peers, Settings};
+use anabranch_sim::fabric::routing::RoutingMode::PerPacket;
+use anabranch_sim::measure::{FlowRow, RunRecord};
+use anabranch_sim::network::{Ending, Network, Scheduling};
+use anabranch_sim::scenario::parse;
+use anabranch_sim::workload::{Mode, PlacedJob};
+use anabranch_transport::{Bytes, Duration, Time, tcp};
+use proptest::prelude::*;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+const STAR: &str = "{ topology = 'star', hosts = 4, rate = '10Gbps', delay = '1us' }";
+const TREE: &str = "{ topology = 'fat-tree', k = 4, rate = '10Gbps', delay = '1us' }";
+
+/// A file of a job for one test.
+fn file(name: &str, text: &str) -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, text).expect("a folder for tests");
+    path
+}
+
+fn scenario(fabric: &str, transport: &str, file: &std::path::Path, more: &str) -> String {
+    let file = file.display();
+    format!(
+        "fabric = {fabric}\ntransport = {{ name = '{transport}' }}\n[[workload]]\njob = {{ file = '{file}'{more} }}\n"
+    )
+}
+
+fn network(text: &str) -> Network {
+    let plan = parse("test.toml", text, &[]).unwrap_or_else(|e| panic!("{e:?}"));
+    plan.network(&plan.runs[0]).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn record(mut network: Network) -> RunRecord {
+    let ending = network.run(|n| n.events() < 20_000_000);
+    RunRecord::take(&mut network, ending)
+}
+
+fn run(text: &str) -> RunRecord {
+    let record = record(network(text));
+    assert_eq!(record.ending, Ending::Complete);
+    assert!(record.conservation.holds());
+    assert_eq!(record.fault(), None);
+    record
+}
+
+fn end(flow: &FlowRow) -> Time {
+    flow.end.expect("complete")
+}
+
+/// A ring all-reduce: every rank sends a chunk to the next in each of 2 (n - 1) steps, when it has the one from the rank before.
+fn ring(ranks: u32, chunk: u64) -> String {
+    let mut text = format!("num_ranks {ranks}\n");
+    for rank in 0..ranks {
+        let (before, next) = ((rank + ranks - 1) % ranks, (rank + 1) % ranks);
+        let _ = writeln!(text, "rank {rank} {{");
+        for step in 0..2 * (ranks - 1) {
+            let _ = writeln!(text, "s{step}: send {chunk}b to {next}\nr{step}: recv {chunk}b from {before}");
+            if step > 0 {
+                let last = step - 1;
+                let _ = writeln!(text, "s{step} requires r{last}\ns{step} requires s{last}");
+            }
+        }
+        text.push_str("}\n");
+    }
+    text
+}
+
+#[test]
+fn messages_begin_when_their_operations_do() {
+    let goal = "num_ranks 2\nrank 0 {\nthere: send 10000b to 1\nback: recv 20000b from 1\nlast: calc 7000\nlast requires back\n}\n\
+                rank 1 {\ngot: recv 10000b from 0\nthink: calc 5000\nthink requires got\nback: send 20000b to 0\n\
+                back requires think\n}\n";
+    let file = file("there-and-back.goal", goal);
+    let record = run(&scenario(STAR, "ndp", &file, ", start = '3us', hosts = [2, 0]"));
+    let [there, back] = &record.flows[..] else { panic!("two messages") };
+    assert_eq!((there.src_host, there.dst_host, there.start, there.size_bytes), (2, 0, at(3), 10_000));
+    assert_eq!((back.src_host, back.dst_host, back.size_bytes), (0, 2, 20_000));
+    assert_eq!(back.start, end(there) + Duration::from_us(5));
+    // Alone on the fabric, each takes its ideal time.
+    assert_eq!((there.measured_ps, back.measured_ps), (there.ideal_ps, back.ideal_ps));
+    let [first, second] = &record.ranks[..] else { panic!("two ranks") };
+    assert_eq!((first.host, first.operations, first.ended, first.start), (2, 3, 3, at(3)));
+    assert_eq!(
+        first.end,
+        Some(end(back) + Duration::from_us(7)),
+        "what needs no network goes on after the last message"
+    );
+    assert_eq!((first.computing, second.computing), (Duration::from_us(7), Duration::from_us(5)));
+    assert_eq!(
+        second.end,
+        Some(end(back)),
+        "the run ends before its sender has the acknowledgement, for which nothing waits"
+    );
+}
+
+#[test]
+fn hosts_that_take_time_for_messages() {
+    let goal = "num_ranks 2\nrank 0 {\na: send 1000b to 1\nb: send 1000b to 1\nb requires a\n}\nrank 1 {\nrecv 1000b from 0\nrecv 1000b from 0\n}\n";
+    let file = file("overhead.goal", goal);
+    let starts = |more: &str| {
+        let record = run(&scenario(STAR, "ndp", &file, more));
+        (record.flows.iter().map(|flow| flow.start).collect::<Vec<_>>(), record.ranks[1].end, end(&record.flows[1]))
+    };
+    let (eager, done, arrived) = starts(", overhead = '2us', eager = '1000B'");
+    assert_eq!(eager, [at(2), at(4)], "it goes on when the first has left");
+    assert_eq!(done, Some(arrived + Duration::from_us(2)));
+    let (late, ..) = starts(", overhead = '2us', eager = '999B'");
+    assert!(late[1] > at(2 + 2 + 4), "when it is acknowledged, over four links: {late:?}");
+}
+
+/// Rings end, on every transport, and take no less than the closed form: each step at least a message over its links.
+#[test]
+fn a_ring_ends_on_every_transport() {
+    let file = file("ring-8.goal", &ring(8, 20_000));
+    for transport in transports().filter(|&name| name != "udp") {
+        let record = run(&scenario(TREE, transport, &file, ""));
+        assert_eq!(record.flows.len(), 8 * 14, "{transport}");
+        assert!(record.ranks.iter().all(|rank| rank.ended == 28), "{transport}: {:?}", record.ranks);
+        // A step takes at least a message from host to host behind the same switch.
+        let least = record.flows.iter().map(|flow| flow.ideal_ps).min().expect("flows");
+        let took = record.ranks.iter().map(|rank| rank.end.expect("ended").ps()).max().expect("ranks");
+        assert!(took >= 14 * least, "{transport}: {took} ps");
+    }
+}
+
+#[test]
+fn in_windows_and_on_threads_it_is_the_same() {
+    let file = file("ring-16.goal", &ring(16, 30_000));
+    for transport in ["ndp", "dctcp", "scdp"] {
+        let text = scenario(TREE, transport, &file, ", overhead = '500ns'");
+        let [events, windows] = [Scheduling::Events, Scheduling::Windows].map(|scheduling| {
+            let mut network = network(&text);
+            network.schedule_in(scheduling);
+            let record = record(network);
+            (record.fingerprint, record.flows, record.ranks)
+        });
+        assert!(events == windows, "{transport}");
+    }
+}
+
+#[test]
+fn a_deadlock_is_named() {
+    let goal = "num_ranks 2\nrank 0 {\nr: recv 8b from 1\ns: send 8b to 1\ns requires r\n}\nrank 1 {\nr: recv 8b from 0\ns: send 8b to 0\ns requires r\n}\n";
+    let file = file("deadlock.goal", goal);
+    let record = record(network(&scenario(STAR, "ndp", &file, "")));
+    let Ending::Stalled(why) = &record.ending else { panic!("{:?}", record.ending) };
+    assert!(why.contains("the job is in a deadlock: 4 of 4 operations have not ended"), "{why}");
+    assert!(why.contains("rank 0, line 3: receive 8B from 1 with tag 0 (started)"), "{why}");
+    assert!(record.ranks.iter().all(|rank| rank.end.is_none() && rank.ended == 0));
+}
+
+/// What a message needs is cut off: its job stops, and another one goes on.
+#[test]
+fn a_message_that_is_given_up_stops_its_job_only() {
+    let file = file("ring-4.goal", &ring(4, 50_000));
+    let text = format!(
+        "{}[[workload]]\njob = {{ file = '{}', hosts = [8, 9, 10, 11] }}\n[[failure]]\nswitch = 'edge0.0'\nat = '20us'\naction = 'cut'\n",
+        scenario(TREE, "newreno", &file, ", hosts = [0, 1, 2, 3]"),
+        file.display()
+    );
+    let record = record(network(&text));
+    let Ending::Stalled(why) = &record.ending else { panic!("{:?}", record.ending) };
+    assert!(why.contains("gave up"), "{why}");
+    let (cut, whole): (Vec<_>, Vec<_>) = record.ranks.iter().partition(|rank| rank.workload == "workload0");
+    assert!(cut.iter().all(|rank| rank.end.is_none()));
+    assert!(whole.iter().all(|rank| rank.end.is_some()));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    /// Any collective on any transport: all messages arrive, in windows and event by event the same; and the bytes that cross
+    /// the link of each member are those that the bus bandwidth counts, at least.
+    #[test]
+    fn any_collective_ends_and_is_the_same_in_windows(
+        what in collectives(),
+        transport in transport(),
+        power in 1_u32..4,
+        size in 8_000_u64..200_000,
+        chunks in 1_u32..4,
+        eager in prop::sample::select(vec!["0B", "1GB"]),
+    ) {
+        prop_assume!(transport != "udp");
+        let (kind, algorithm) = what;
+        let chunks = if algorithm.has_chunks() { chunks } else { 1 };
+        let ranks = 1 << power;
+        let text = format!(
+            "fabric = {TREE}\ntransport = {{ name = '{transport}' }}\n[[workload]]\njob = {{ collective = {{ kind = '{}', algorithm = '{}', \
+             ranks = {ranks}, size = '{size}B', chunks = {chunks}, rounds = 2 }}, eager = '{eager}' }}\n",
+            kind.name(),
+            algorithm.name()
+        );
+        let [events, windows] = [Scheduling::Events, Scheduling::Windows].map(|scheduling| {
+            let mut network = network(&text);
+            network.schedule_in(scheduling);
+            record(network)
+        });
+        prop_assert_eq!(&events.ending, &Ending::Complete);
+        prop_assert_eq!(events.fault(), None);
+        prop_assert!(events.ranks.iter().all(|rank| rank.end.is_some()));
+        prop_assert_eq!((events.fingerprint, &events.flows, &events.ranks), (windows.fingerprint, &windows.flows, &windows.ranks));
+        let arrived: u64 = events.flows.iter().map(|flow| flow.size_bytes).sum();
+        let members = f64::from(ranks) - if kind == Collective::Broadcast { 1.0 } else { 0.0 };
+        prop_assert!(arrived as f64 + 1.0 >= 2.0 * members * kind.bus_bytes(Bytes(size), ranks), "{arrived}");
+    }
+}
+
+fn collectives() -> impl Strategy<Value = (Collective, Algorithm)> {
+    let all = Collective::ALL.into_iter().flat_map(|what| Algorithm::all(what).into_iter().map(move |how| (what, how)));
+    prop::sample::select(all.collect::<Vec<_>>())
+}
+
+/// One message for three ranks: a group where the transport has them, else a connection for each.
+#[test]
+fn a_message_for_several_is_one_session() {
+    let cases = [(common::scdp(8), true), (common::tcp(tcp::Algorithm::NewReno), false)];
+    for (protocol, multicast) in cases {
+        let mut b = Builder::new(4);
+        let to = b.list(vec![1, 2, 3]);
+        let first = b.add(0, Action::Send { to, bytes: Bytes(100_000), tag: 0 });
+        for rank in 1..4 {
+            b.add(rank, Action::Receive { from: Some(0), bytes: Bytes(100_000), tag: Some(0) });
+        }
+        let after = b.add(0, Action::Send { to: Peers::One(1), bytes: Bytes(1000), tag: 1 });
+        b.after(after, first);
+        b.add(1, Action::Receive { from: Some(0), bytes: Bytes(1000), tag: Some(1) });
+        let placed = PlacedJob {
+            job: Arc::new(b.build().expect("it is right")),
+            hosts: vec![0, 1, 2, 3],
+            settings: Settings::default(),
+            start: Time::ZERO,
+        };
+        let sessions = placed.sessions(0);
+        assert_eq!((sessions[0].mode, sessions[0].sinks.len(), sessions[1].mode), (Mode::OneToMany, 3, Mode::Unicast));
+        let mut setup = setup(star(4), drop_tail(100), protocol, PerPacket, sessions);
+        setup.groups[0].job = Some(Arc::new(placed));
+        let record = common::run(setup);
+        let [to_one, .., next] = &record.flows[..] else { panic!("two messages, three receivers of the first") };
+        assert_eq!((record.flows.len(), to_one.start), (4, at(0)));
+        // It begins when all receivers have the first message and its sender knows.
+        let all = record.flows[..3].iter().map(end).max().expect("three");
+        assert!(next.start > all, "{next:?}");
+        assert_eq!(record.ranks[0].ended, 2);
+        // A group crosses the uplink once, connections three times.
+        let packets = if multicast { 100_000 / 1400 } else { 3 * 100_000 / 1400 };
+        assert!(
+            record.links.iter().any(|link| link.src == "h0" && link.packets.abs_diff(packets) < 20),
+            "{:?}",
+            record.links
+        );
+    }
+}
