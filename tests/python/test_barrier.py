@@ -45,7 +45,7 @@ def test_the_goodput_of_the_reference_page(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.chdir(tmp_path)
     anabranch.run(BARRIER, [*SMALL, "sweep={}"], out=tmp_path / "results", seeds=1)
     (code,) = re.findall(
-        r"^```python\n(.*?)^```", (ROOT / "docs/reference/results.md").read_text(), re.DOTALL | re.MULTILINE
+        r"^```python\n(blocks.*?)^```", (ROOT / "docs/reference/results.md").read_text(), re.DOTALL | re.MULTILINE
     )
     names = {"anabranch": anabranch, "pl": pl}
     exec(code.replace("blocks.group_by", "goodput = blocks.group_by"), names)

@@ -79,7 +79,8 @@ LAYERS = {
         job
         matching order
         progress
-        collective loggops read
+        loggops
+        collective read
     """,
     "traffic": """
         compress stamp watch

@@ -24,6 +24,7 @@ class Table(StrEnum):
     FLOWS = "flows"
     LINKS = "links"
     BLOCKS = "blocks"
+    JOBS = "jobs"
     RANKS = "ranks"
     SERIES = "series"
 
@@ -67,11 +68,13 @@ def write(results: Tables, csv: Path, table: Table) -> None:
 def _frame(results: Tables, table: Table) -> pl.DataFrame:
     import polars as pl  # noqa: PLC0415 - `--help` can do without
 
-    from anabranch.results import stats  # noqa: PLC0415
+    from anabranch.results import jobs, stats  # noqa: PLC0415
 
     if table is Table.STATISTICS:
         behind = stats.background_table(results).with_columns(pl.lit("background").alias("bucket"))
         return pl.concat([stats.fct_table(results), behind], how="diagonal")
+    if table is Table.JOBS:
+        return jobs.job_table(results)
     if table is Table.LAYERS:
         return stats.layer_table(results)
     if table is Table.RUNS:

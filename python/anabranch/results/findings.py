@@ -17,6 +17,7 @@ import polars as pl
 from anabranch.base import units
 from anabranch.results import stats
 from anabranch.results.comparison import compare, within
+from anabranch.results.jobs import job_sentences
 from anabranch.results.paired import Ratio, Seeds, level, ratio, short
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ GOODPUT = Quantity("goodput_mean_bps", "mean goodput", time=False)
 
 
 def findings(results: Tables) -> list[str]:
-    """Say what an experiment found: a sentence for the smallest flows, the largest, and those without end.
+    """Say what an experiment found: a sentence for each job, the smallest flows, the largest, and those without end.
 
     Returns
     -------
@@ -70,7 +71,7 @@ def findings(results: Tables) -> list[str]:
         Sentences, the shortest flows first; empty if no flow finished.
     """
     comparison = compare(results)
-    found = []
+    found = job_sentences(results)
     for kind in _kinds(results):
         numbers = _numbers(results, comparison, kind)
         if not numbers.is_empty():

@@ -4,7 +4,6 @@
 //! all of a message, and that its senders have closed, are what operations wait for.
 
 use super::session_group::SessionGroup;
-use super::sessions;
 use crate::workload::{PlacedJob, Session};
 use anabranch_job::Progress;
 use anabranch_transport::Time;
@@ -75,7 +74,7 @@ impl Jobs {
             jobs.place.push(job);
             let running = &mut jobs.running[job as usize];
             debug_assert_eq!(running.first + running.senders.len() as u32, number, "they begin together");
-            running.senders.push(sessions::senders(group, session));
+            running.senders.push(0);
         }
         jobs
     }
@@ -110,6 +109,13 @@ impl Jobs {
     pub(super) fn delivered(&mut self, session: u32, receiver: u16, at: Time) {
         if let Some((_, Running { progress: Some(progress), .. }, message)) = self.of(session) {
             progress.delivered(message, receiver, at);
+        }
+    }
+
+    /// A session has been opened: so many of its endpoints send.
+    pub(super) fn opened(&mut self, session: u32, senders: u16) {
+        if let Some((_, running, message)) = self.of(session) {
+            running.senders[message as usize] = senders;
         }
     }
 

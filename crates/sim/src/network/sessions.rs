@@ -124,7 +124,7 @@ pub(super) fn elsewhere(hosts: &Hosts, group: &SessionGroup, spec: &Session) -> 
 }
 
 /// How many endpoints of a session send.
-pub(super) fn senders(group: &SessionGroup, spec: &Session) -> u16 {
+fn senders(group: &SessionGroup, spec: &Session) -> u16 {
     if is_multicast(group, spec) {
         1
     } else if spec.mode == Mode::ManyToOne && is_group(group, spec) {
@@ -164,6 +164,7 @@ impl Opening<'_> {
         } else {
             self.ledger.leave_row();
         }
+        self.hosts.jobs.opened(self.session, senders(self.ledger.group_of(self.spec), self.spec));
         if let Some(fragment) = self.hosts.barriers.fragment(self.session) {
             let payload = self.transport.object(self.transport.packet_bytes());
             self.hosts.await_blocks(first, fragment, payload, self.engine.now());

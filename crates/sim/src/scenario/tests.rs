@@ -385,7 +385,7 @@ fn faults_of_the_fabric_find_their_line_later() {
 
 #[test]
 fn resolved_scenarios_round_trip() {
-    for name in ["demo", "hello", "incast", "barrier", "permutation", "one-to-many"] {
+    for name in ["demo", "hello", "incast", "all-reduce", "barrier", "permutation", "one-to-many"] {
         let plan = load(&repository(&format!("scenarios/examples/{name}.toml")), &[]).unwrap_or_else(|e| panic!("{e}"));
         for run in plan.runs {
             let json = serde_json::to_string(&*run.scenario).unwrap();
