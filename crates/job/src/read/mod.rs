@@ -1,15 +1,17 @@
-//! Files that describe jobs. To add a format: a file beside this one and one line in [`Format`].
+//! Files that describe jobs. To add a format of one file: a file beside this one and one line in [`Format`]. [`chakra`] has a file for each rank.
 
 use crate::error::JobError;
 use crate::job::Job;
 
+pub mod chakra;
 pub mod connection_matrix;
 mod goal;
+mod goal_binary;
 
 /// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// GOAL, as text: what `Schedgen` and ATLAHS write, and `LogGOPSim` reads once it is converted.
+    /// GOAL: the text that `Schedgen` and ATLAHS write, or the binary that `LogGOPSim` and htsim read.
     Goal,
     /// A connection matrix of htsim, with triggers. `us`: its start times are in microseconds, not picoseconds.
     ConnectionMatrix {
@@ -18,11 +20,15 @@ pub enum Format {
     },
 }
 
-/// The job that a text describes.
+/// The job that the bytes of a file describe.
 ///
 /// # Errors
-/// If the text is not of this format, or describes no job that can end.
-pub fn read(text: &str, format: Format) -> Result<Job, JobError> {
+/// If the file is not of this format, or describes no job that can end.
+pub fn read(bytes: &[u8], format: Format) -> Result<Job, JobError> {
+    if format == Format::Goal && bytes.starts_with(&goal_binary::MAGIC) {
+        return goal_binary::read(bytes);
+    }
+    let text = std::str::from_utf8(bytes).map_err(|e| JobError::at(0, format!("is no text: {e}")))?;
     match format {
         Format::Goal => goal::read(text),
         Format::ConnectionMatrix { us } => connection_matrix::job(text, us),

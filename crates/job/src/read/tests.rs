@@ -9,11 +9,11 @@ use std::sync::Arc;
 const CM: Format = Format::ConnectionMatrix { us: false };
 
 fn goal(text: &str) -> Result<Job, String> {
-    read(text, Format::Goal).map_err(|e| format!("{}: {e}", e.line))
+    read(text.as_bytes(), Format::Goal).map_err(|e| format!("{}: {e}", e.line))
 }
 
 fn matrix(text: &str) -> Result<Job, String> {
-    read(text, CM).map_err(|e| format!("{}: {e}", e.line))
+    read(text.as_bytes(), CM).map_err(|e| format!("{}: {e}", e.line))
 }
 
 /// When the operations of a job end if each message is there after 1 us, and acknowledged at once.
@@ -119,7 +119,25 @@ fn triggers_that_cannot_go_off_are_refused() {
     );
 }
 
-/// Files of the field, where they are there.
+/// What `LogGOPSim`'s own writer makes of a text (its `Goal::SerializeSchedule`) is read as the text.
+#[test]
+fn binary_goal_is_read_as_its_text() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    let bytes = std::fs::read(folder.join("goal-small.bin")).expect("it is beside the tests");
+    let text = "num_ranks 3\nrank 0 {\na: send 8b to 1 tag 7 cpu 2\nb: calc 3000\nb requires a\nsend 5b to 2\n}\n\
+                rank 1 {\na: recv 8b from 0 tag 7\nb: calc 5 cpu 1\nb irequires a\n}\nrank 2 {\nrecv 5b from 0\n}\n";
+    let (binary, text) = (read(&bytes, Format::Goal).unwrap(), goal(text).unwrap());
+    let bare = |job: &Job| job.operations().iter().map(|o| crate::Operation { line: 0, ..*o }).collect::<Vec<_>>();
+    assert_eq!(bare(&binary), bare(&text));
+    for op in 0..binary.operations().len() as u32 {
+        assert_eq!((binary.after_end(op), binary.after_start(op)), (text.after_end(op), text.after_start(op)));
+    }
+    for cut in 0..bytes.len() {
+        assert!(read(&bytes[..cut], Format::Goal).is_err(), "{cut} bytes");
+    }
+}
+
+/// Files of the field.
 #[test]
 fn public_files_are_read() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
@@ -152,6 +170,15 @@ proptest! {
              [a-c] i?requires [a-c]|calc [0-9]{1,22}|/\\*|\\*/)", 0..12),
     ) {
         let _ = goal(&lines.join("\n"));
+    }
+
+    #[test]
+    fn damaged_binaries_never_panic(at in 8_usize..344, byte: u8, cut in 8_usize..345) {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+        let mut bytes = std::fs::read(folder.join("goal-small.bin")).expect("it is beside the tests");
+        bytes[at] = byte;
+        bytes.truncate(cut);
+        let _ = read(&bytes, Format::Goal);
     }
 
     #[test]
