@@ -76,8 +76,8 @@ LAYERS = {
     """,
     "job": """
         error
-        job
-        matching order
+        check job
+        matching order settings
         progress
         loggops
         collective read

@@ -10,6 +10,7 @@
 //!
 //! The two most important types are [`Job`] and [`Progress`]. A simulator of packets is another driver, elsewhere.
 
+mod check;
 pub mod collective;
 pub mod error;
 pub mod job;
@@ -18,7 +19,9 @@ mod matching;
 mod order;
 pub mod progress;
 pub mod read;
+pub mod settings;
 
 pub use error::JobError;
 pub use job::{Action, Builder, Job, Op, Operation, Peers};
-pub use progress::{Progress, Settings};
+pub use progress::Progress;
+pub use settings::Settings;

@@ -6,20 +6,12 @@
 use crate::job::{Action, Job, Op};
 use crate::matching::{Delivery, Matcher};
 use crate::order::Order;
-use anabranch_transport::{Bytes, Duration, Time};
+use crate::settings::Settings;
+use anabranch_transport::{Duration, Time};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::fmt::Write as _;
 use std::sync::Arc;
-
-/// How hosts carry a job out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Settings {
-    /// Time that each message takes of a stream of its sender before it leaves, and of its receiver when it has arrived: `o` of `LogGP`.
-    pub overhead: Duration,
-    /// The sender of a message of at most so many bytes goes on when it has left. Of a larger one, when all of it is acknowledged.
-    pub eager: Bytes,
-}
 
 /// When an operation started and ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -252,8 +244,9 @@ impl Progress {
 
     /// What an operation needs of its stream.
     fn needs(&self, op: Op) -> Duration {
-        match self.job.operations()[op as usize].action {
-            Action::Calc(time) => time,
+        let operation = &self.job.operations()[op as usize];
+        match operation.action {
+            Action::Calc(time) => self.settings.computes(op, operation.rank, time),
             Action::Wait(_) => Duration::ZERO,
             Action::Send { .. } | Action::Receive { .. } => self.settings.overhead,
         }

@@ -13,6 +13,15 @@ pub(crate) const FILE_MAX: u64 = 256 << 20;
 /// What the system says; or that the path leads to a device, a pipe or a folder, which may never end, or that there is
 /// more in it than [`FILE_MAX`].
 pub(crate) fn read(path: &Path) -> io::Result<String> {
+    String::from_utf8(read_bytes(path)?)
+        .map_err(|_| io::Error::new(ErrorKind::InvalidData, "stream did not contain valid UTF-8"))
+}
+
+/// The bytes of a file.
+///
+/// # Errors
+/// As [`read`], but for what is no text.
+pub(crate) fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
     let refuse = |why: String| Err(io::Error::new(ErrorKind::InvalidInput, why));
     // Before it is opened: to open a pipe waits for its other end.
     let about = fs::metadata(path)?;
@@ -24,12 +33,12 @@ pub(crate) fn read(path: &Path) -> io::Result<String> {
         return too_large(about.len());
     }
     // It may grow, and files of the system have a length of zero.
-    let mut text = String::new();
-    File::open(path)?.take(FILE_MAX + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > FILE_MAX {
-        return too_large(text.len() as u64);
+    let mut bytes = Vec::new();
+    File::open(path)?.take(FILE_MAX + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > FILE_MAX {
+        return too_large(bytes.len() as u64);
     }
-    Ok(text)
+    Ok(bytes)
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 mod bruck;
 mod chain;
+mod choice;
 mod halving;
 mod linear;
 mod multicast;
@@ -21,6 +22,8 @@ mod scatter;
 #[cfg(test)]
 mod tests;
 mod tree;
+
+pub use choice::{Choice, add_by_choice};
 
 /// What a collective does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -1,6 +1,6 @@
 use super::*;
 use crate::loggops::{LogGops, estimate};
-use crate::progress::{Progress, Settings};
+use crate::{Progress, Settings};
 use anabranch_transport::{Duration, Time};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

@@ -1,5 +1,6 @@
 use super::*;
 use crate::job::{Builder, Operation, Peers};
+use anabranch_transport::Bytes;
 
 const US: fn(u64) -> Duration = Duration::from_us;
 const AT: fn(u64) -> Time = |us| Time::ZERO + Duration::from_us(us);
@@ -68,7 +69,7 @@ fn small_messages_are_copied_and_large_ones_are_waited_for() {
     for bytes in [1000, 1001] {
         b.add(1, receive(0, bytes));
     }
-    let settings = Settings { eager: Bytes(1000), overhead: US(2) };
+    let settings = Settings { eager: Bytes(1000), overhead: US(2), ..Settings::default() };
     let progress = drive(b.build().unwrap(), settings);
     // Each takes 2 us of its stream at both ends.
     assert_eq!(ended(&progress)[small as usize], 2);
@@ -136,4 +137,24 @@ fn a_message_that_comes_too_early_waits_for_its_receive() {
     let progress = drive(b.build().unwrap(), Settings::default());
     assert_eq!(ended(&progress), [3, 9, 9]);
     assert_eq!(progress.times()[late as usize].started, Some(AT(9)));
+}
+
+#[test]
+fn ranks_that_are_slow_and_computations_that_vary() {
+    let mut b = Builder::new(2);
+    for rank in [0, 1] {
+        for _ in 0..1000 {
+            b.push(Operation { rank, stream: 0, action: calc(10), line: 0 });
+        }
+    }
+    let job = b.build().unwrap();
+    let ran = |settings| drive(job.clone(), settings).ranks();
+    let slow = ran(Settings { slow: vec![(1, 2.5)], ..Settings::default() });
+    assert_eq!([slow[0].computing, slow[1].computing], [US(10_000), US(25_000)]);
+    let vary = |seed| ran(Settings { jitter: 0.2, seed, ..Settings::default() });
+    // On average a tenth longer.
+    let mean = vary(1)[0].computing.ps() as f64 / US(10_000).ps() as f64;
+    assert!((1.09..1.11).contains(&mean), "{mean}");
+    assert_eq!(vary(1), vary(1));
+    assert_ne!(vary(1), vary(2));
 }

@@ -1,14 +1,14 @@
 //! Chakra execution traces: a protobuf file for each rank, `<prefix>.<rank>.et`, perhaps compressed with gzip.
 //!
 //! Each is messages with their length before them: `GlobalMetadata`, then a `Node` for each operation (`schema/protobuf/et_def.proto`).
-//! What attributes mean is what ASTRA-sim makes of them (`astra-sim/workload/Workload.cc`): computations last `duration_micros`; sends and receives name
+//! What attributes mean is what `ASTRA-sim` makes of them (`astra-sim/workload/Workload.cc`): computations last `duration_micros`; sends and receives name
 //! `comm_dst`, `comm_src`, `comm_tag` and `comm_size`; collectives `comm_type`, `comm_size` and the group `pg_name`. Differences: broadcasts are
 //! messages here, and not a fixed time; communication of a rank is ordered by its dependencies only.
 //!
-//! What cannot be replayed truthfully is refused, with rank and node: a send without its peer (the converter from PyTorch loses it), a
+//! What cannot be replayed truthfully is refused, with rank and node: a send without its peer (the converter from `PyTorch` loses it), a
 //! computation that says operations and no time, collectives whose members do not agree.
 
-use crate::collective::{self, Algorithm, Collective};
+use crate::collective::{self, Choice, Collective};
 use crate::error::JobError;
 use crate::job::{Action, Builder, Job, Op, Operation, Peers};
 use anabranch_transport::{Bytes, Duration};
@@ -16,49 +16,6 @@ use flate2::read::GzDecoder;
 use prost::Message as _;
 use std::collections::BTreeMap;
 use std::io::Read as _;
-
-/// Which algorithm does each collective.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Choice {
-    /// Of all-reduce.
-    pub all_reduce: Algorithm,
-    /// Of all-gather.
-    pub all_gather: Algorithm,
-    /// Of reduce-scatter.
-    pub reduce_scatter: Algorithm,
-    /// Of broadcast.
-    pub broadcast: Algorithm,
-    /// Of all-to-all.
-    pub all_to_all: Algorithm,
-    /// Bytes of a chunk, of algorithms that have them: the last one may be shorter.
-    pub chunk: Bytes,
-}
-
-impl Default for Choice {
-    /// As NCCL does without switches that help: rings, point to point at once, and chains in chunks of 512 KiB.
-    fn default() -> Self {
-        Self {
-            all_reduce: Algorithm::Ring,
-            all_gather: Algorithm::Ring,
-            reduce_scatter: Algorithm::Ring,
-            broadcast: Algorithm::Chain,
-            all_to_all: Algorithm::Linear,
-            chunk: Bytes(512 << 10),
-        }
-    }
-}
-
-impl Choice {
-    fn of(&self, collective: Collective) -> Algorithm {
-        match collective {
-            Collective::AllReduce => self.all_reduce,
-            Collective::AllGather => self.all_gather,
-            Collective::ReduceScatter => self.reduce_scatter,
-            Collective::Broadcast => self.broadcast,
-            Collective::AllToAll => self.all_to_all,
-        }
-    }
-}
 
 /// Groups of ranks by their name.
 pub type Groups = BTreeMap<String, Vec<u32>>;
@@ -241,7 +198,10 @@ impl Reader {
             let (first, _) = ops[&node.id];
             for before in node.data_deps.iter().chain(&node.ctrl_deps) {
                 let Some(&(_, last)) = ops.get(before) else {
-                    return Err(wrong(format!("node {} ({}) waits for node {before}, which there is not", node.id, node.name)));
+                    return Err(wrong(format!(
+                        "node {} ({}) waits for node {before}, which there is not",
+                        node.id, node.name
+                    )));
                 };
                 self.job.after(first, last);
             }
@@ -263,7 +223,9 @@ impl Reader {
         let tag = node.number("comm_tag").unwrap_or(0) as u32;
         let op = match node.kind {
             COMPUTE if node.duration_micros == 0 && node.number("num_ops").is_some_and(|ops| ops > 0) => {
-                return Err("says how many operations it computes, but not how long: `duration_micros` is missing".to_owned());
+                return Err(
+                    "says how many operations it computes, but not how long: `duration_micros` is missing".to_owned()
+                );
             }
             SEND => add(Action::Send { to: Peers::One(peer("comm_dst")?), bytes: Bytes(size()?), tag }),
             RECEIVE => add(Action::Receive { from: Some(peer("comm_src")?), bytes: Bytes(size()?), tag: Some(tag) }),
@@ -275,7 +237,9 @@ impl Reader {
                 if let Some(Value::Bools(dimensions)) = node.attribute("involved_dim")
                     && dimensions.values.contains(&false)
                 {
-                    return Err("is of some dimensions of the network (`involved_dim`): name its ranks by `pg_name`".to_owned());
+                    return Err(
+                        "is of some dimensions of the network (`involved_dim`): name its ranks by `pg_name`".to_owned()
+                    );
                 }
                 let part = Part { node: node.id, what, size: size()?, begin, end };
                 self.collectives.entry(node.group()).or_default().entry(rank).or_default().push(part);
@@ -295,7 +259,11 @@ impl Reader {
             let members = match groups.get(&name) {
                 Some(members) => members.clone(),
                 None if name.is_empty() || name == "0" => (0..self.job.ranks()).collect(),
-                None => return Err(wrong("nothing says which ranks it has".to_owned()).hint("groups = \"comm_group.json\"")),
+                None => {
+                    return Err(
+                        wrong("nothing says which ranks it has".to_owned()).hint("groups = \"comm_group.json\"")
+                    );
+                }
             };
             let none = Vec::new();
             let of = |rank: &u32| parts.get(rank).unwrap_or(&none);
@@ -306,22 +274,26 @@ impl Reader {
             for member in &members {
                 let (all, own) = (of(first), of(member));
                 if let Some((a, b)) = all.iter().zip(own).find(|(a, b)| (a.what, a.size) != (b.what, b.size)) {
-                    let named = |part: &Part| format!("{} of {} (node {})", part.what.name(), Bytes(part.size), part.node);
-                    return Err(wrong(format!("ranks {first} and {member} do not agree: {} and {}", named(a), named(b))));
+                    let named =
+                        |part: &Part| format!("{} of {} (node {})", part.what.name(), Bytes(part.size), part.node);
+                    return Err(wrong(format!(
+                        "ranks {first} and {member} do not agree: {} and {}",
+                        named(a),
+                        named(b)
+                    )));
                 }
                 if all.len() != own.len() {
-                    let counts = format!("rank {first} takes part in {} collectives, rank {member} in {}", all.len(), own.len());
+                    let counts =
+                        format!("rank {first} takes part in {} collectives, rank {member} in {}", all.len(), own.len());
                     return Err(wrong(counts));
                 }
             }
             for number in 0..of(first).len() {
                 let Part { what, size, .. } = of(first)[number];
                 let begins: Vec<Vec<Op>> = members.iter().map(|member| vec![of(member)[number].begin]).collect();
-                let algorithm = choice.of(what);
                 // Of all-gather it is what each member has.
                 let size = if what == Collective::AllGather { size.saturating_mul(members.len() as u64) } else { size };
-                let chunks = if algorithm.has_chunks() { size.div_ceil(choice.chunk.0.max(1)).clamp(1, 1 << 20) } else { 1 };
-                let ends = collective::add(&mut self.job, (what, algorithm), &members, Bytes(size), chunks as u32, &begins)
+                let ends = collective::add_by_choice(&mut self.job, what, choice, &members, Bytes(size), &begins)
                     .map_err(|e| wrong(format!("node {} of rank {first}: {e}", of(first)[number].node)))?;
                 for (member, ends) in members.iter().zip(ends) {
                     for end in ends {

@@ -1,5 +1,6 @@
 //! Files that describe jobs. To add a format of one file: a file beside this one and one line in [`Format`]. [`chakra`] has a file for each rank.
 
+use crate::collective::Choice;
 use crate::error::JobError;
 use crate::job::Job;
 
@@ -7,6 +8,7 @@ pub mod chakra;
 pub mod connection_matrix;
 mod goal;
 mod goal_binary;
+mod simai;
 
 /// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +19,13 @@ pub enum Format {
     ConnectionMatrix {
         /// Whether start times are in microseconds.
         us: bool,
+    },
+    /// A workload of `SimAI`, as AICB writes it.
+    SimAi {
+        /// How many ranks there are, if the file does not say it.
+        ranks: Option<u32>,
+        /// Which algorithm does each collective.
+        choice: Choice,
     },
 }
 
@@ -32,6 +41,7 @@ pub fn read(bytes: &[u8], format: Format) -> Result<Job, JobError> {
     match format {
         Format::Goal => goal::read(text),
         Format::ConnectionMatrix { us } => connection_matrix::job(text, us),
+        Format::SimAi { ranks, choice } => simai::read(text, ranks, &choice),
     }
 }
 

@@ -1,7 +1,7 @@
 use super::*;
 use crate::job::Action;
-use crate::progress::{Progress, Settings};
 use crate::{Peers, loggops};
+use crate::{Progress, Settings};
 use anabranch_transport::{Bytes, Duration, Time};
 use proptest::prelude::*;
 use std::sync::Arc;

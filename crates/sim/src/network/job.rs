@@ -100,7 +100,7 @@ impl Jobs {
     pub(super) fn begin(&mut self, session: u32, now: Time) {
         let Some((_, running, _)) = self.of(session) else { return };
         if running.progress.is_none() {
-            let (job, settings) = (Arc::clone(&running.placed.job), running.placed.settings);
+            let (job, settings) = (Arc::clone(&running.placed.job), running.placed.settings.clone());
             running.progress = Some(Progress::new(job, settings, now));
         }
     }

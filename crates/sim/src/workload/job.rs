@@ -5,7 +5,8 @@ use super::error::Fault;
 use super::placement::known_host;
 use super::trace::StartUnit;
 use super::{Mode, Session};
-use anabranch_job::collective::{self, Algorithm, Collective};
+use anabranch_job::collective::{self, Algorithm, Choice, Collective};
+use anabranch_job::read::chakra::{self, Groups};
 use anabranch_job::read::{self, Format as FileFormat};
 use anabranch_job::{Action, Builder, Job, JobError, Settings};
 use anabranch_transport::{Bytes, Duration, Time};
@@ -16,18 +17,29 @@ use std::sync::Arc;
 
 /// Operations of many ranks that wait for each other: those of a file, or of a collective. It replaces `arrivals`, `sizes`, `placement` and
 /// `sessions`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JobConfig {
-    /// File name, relative to the scenario file.
+    /// File name, relative to the scenario file. Of a Chakra trace, that of rank 0, such as `llama.0.et`: the files of the other ranks
+    /// are beside it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// A collective operation instead of a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collective: Option<CollectiveConfig>,
-    /// Format; without it, the ending of the file name tells: `.goal` or `.cm`.
+    /// Format; without it, the ending of the file name tells: `.goal` or `.bin`, `.cm`, `.et`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<JobFormat>,
+    /// Of a Chakra trace: a JSON file of its groups, `{"1": [0, 1], "2": [2, 3]}`. Default: all collectives are of all ranks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub groups: Option<String>,
+    /// Of a `SimAI` workload that does not say it (`all_gpus`): how many ranks there are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub ranks: Option<u32>,
+    /// Of a Chakra trace or a `SimAI` workload: which algorithm does each collective.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub algorithms: Option<AlgorithmsConfig>,
     /// Unit of `start` in a connection matrix: picoseconds in htsim today, microseconds in its early versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_unit: Option<StartUnit>,
@@ -44,6 +56,22 @@ pub struct JobConfig {
     /// The sender of a message of at most so many bytes goes on when it has left; of a larger one, when all of it is acknowledged.
     #[serde(default)]
     pub eager: Bytes,
+    /// Ranks whose computations take longer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slow: Vec<SlowRank>,
+    /// Each computation takes longer by a share drawn for it, evenly from 0 to this: 0 to 100.
+    #[serde(default)]
+    pub jitter: f64,
+}
+
+/// A rank whose computations take longer.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SlowRank {
+    /// Its number.
+    pub rank: u32,
+    /// How many times as long they take: above 0, to 1000.
+    pub times: f64,
 }
 
 /// A collective operation, all by itself.
@@ -98,10 +126,46 @@ impl CollectiveConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum JobFormat {
-    /// GOAL, as text.
+    /// GOAL, text or binary.
     Goal,
     /// htsim connection matrix, with triggers.
     Cm,
+    /// Chakra execution trace.
+    Chakra,
+    /// Workload of `SimAI`, as AICB writes it.
+    Simai,
+}
+
+/// Which algorithm does each collective of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct AlgorithmsConfig {
+    /// Of all-reduce.
+    pub all_reduce: Algorithm,
+    /// Of all-gather.
+    pub all_gather: Algorithm,
+    /// Of reduce-scatter.
+    pub reduce_scatter: Algorithm,
+    /// Of broadcast.
+    pub broadcast: Algorithm,
+    /// Of all-to-all.
+    pub all_to_all: Algorithm,
+    /// Bytes of a chunk of `chain` and `double-tree`, above zero; the last one may be shorter.
+    pub chunk: Bytes,
+}
+
+impl Default for AlgorithmsConfig {
+    fn default() -> Self {
+        let Choice { all_reduce, all_gather, reduce_scatter, broadcast, all_to_all, chunk } = Choice::default();
+        Self { all_reduce, all_gather, reduce_scatter, broadcast, all_to_all, chunk }
+    }
+}
+
+impl AlgorithmsConfig {
+    fn choice(self) -> Choice {
+        let Self { all_reduce, all_gather, reduce_scatter, broadcast, all_to_all, chunk } = self;
+        Choice { all_reduce, all_gather, reduce_scatter, broadcast, all_to_all, chunk }
+    }
 }
 
 /// A job and the hosts of its ranks.
@@ -120,14 +184,15 @@ pub struct PlacedJob {
 impl PartialEq for PlacedJob {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.job, &other.job)
-            && (&self.hosts, self.settings, self.start) == (&other.hosts, other.settings, other.start)
+            && (&self.hosts, &self.settings, self.start) == (&other.hosts, &other.settings, other.start)
     }
 }
 
 impl JobConfig {
     fn format(&self) -> Option<JobFormat> {
         self.format.or_else(|| match Path::new(self.file.as_ref()?).extension()?.to_str()? {
-            "goal" => Some(JobFormat::Goal),
+            "goal" | "bin" => Some(JobFormat::Goal),
+            "et" => Some(JobFormat::Chakra),
             "cm" => Some(JobFormat::Cm),
             _ => None,
         })
@@ -143,24 +208,44 @@ impl JobConfig {
                     .hint("collective = { kind = \"all-reduce\", algorithm = \"ring\", ranks = 16, size = \"64MB\" }"),
             ),
             (None, Some(collective)) => {
-                for (key, given) in [("format", self.format.is_some()), ("start_unit", self.start_unit.is_some())] {
-                    if given {
-                        faults.push(Fault::new(key, "only with `file`"));
-                    }
+                if self.format.is_some() {
+                    faults.push(Fault::new("format", "only with `file`"));
                 }
                 faults.extend(collective.job().err().map(|f| f.under("collective")));
             }
             (Some(file), None) if self.format().is_none() => faults.push(
                 Fault::new("file", format!("the ending of {file:?} does not tell the format"))
-                    .hint("add `format = \"goal\"` or `format = \"cm\"`"),
+                    .hint("add `format = \"goal\"`, or \"cm\", \"chakra\", \"simai\""),
             ),
             (Some(_), None) => {}
         }
-        match self.format() {
-            Some(JobFormat::Goal) if self.file.is_some() && self.start_unit.is_some() => {
-                faults.push(Fault::new("start_unit", "only for connection matrices: GOAL counts in nanoseconds"));
+        let format = self.format().filter(|_| self.file.is_some());
+        let only = [
+            ("start_unit", self.start_unit.is_some(), &[JobFormat::Cm][..], "for connection matrices"),
+            ("groups", self.groups.is_some(), &[JobFormat::Chakra], "for Chakra traces"),
+            ("ranks", self.ranks.is_some(), &[JobFormat::Simai], "for SimAI workloads"),
+            (
+                "algorithms",
+                self.algorithms.is_some(),
+                &[JobFormat::Chakra, JobFormat::Simai],
+                "for files that do not say it: Chakra traces and SimAI workloads",
+            ),
+        ];
+        for (key, given, of, what) in only {
+            if given && format.is_none_or(|format| !of.contains(&format)) {
+                faults.push(Fault::new(key, format!("only {what}")));
             }
-            _ => {}
+        }
+        if self.algorithms.is_some_and(|algorithms| algorithms.chunk.0 == 0) {
+            faults.push(Fault::new("algorithms.chunk", "must be above zero"));
+        }
+        if !(0.0..=100.0).contains(&self.jitter) {
+            faults.push(Fault::new("jitter", format!("must be from 0 to 100, not {}", self.jitter)));
+        }
+        for slow in &self.slow {
+            if !(slow.times > 0.0 && slow.times <= 1000.0) {
+                faults.push(Fault::new("slow", format!("`times` must be above 0, to 1000, not {}", slow.times)));
+            }
         }
         if Time::ZERO + self.start > Time::LATEST {
             faults.push(Fault::new("start", "a run lasts 213 days at most"));
@@ -180,21 +265,46 @@ impl JobConfig {
             return collective.job().map(|job| (job, name)).map_err(|f| f.under("collective"));
         }
         let Some(file) = &self.file else { return Err(Fault::new("", "a job needs `file` or `collective`")) };
-        let text = super::read_file(base, file).map_err(|f| f.under("file"))?;
+        let choice = self.algorithms.unwrap_or_default().choice();
         let format = match self.format() {
+            Some(JobFormat::Chakra) => return self.read_chakra(base, file, &choice),
             Some(JobFormat::Goal) => FileFormat::Goal,
             Some(JobFormat::Cm) => FileFormat::ConnectionMatrix { us: self.start_unit == Some(StartUnit::Us) },
+            Some(JobFormat::Simai) => FileFormat::SimAi { ranks: self.ranks, choice },
             None => return Err(Fault::new("file", "the ending does not tell the format")),
         };
-        let job = read::read(&text, format).map_err(|e| Fault::of_job(Path::new(file), e).under("file"))?;
+        let bytes = super::read_bytes(base, file).map_err(|f| f.under("file"))?;
+        let job = read::read(&bytes, format).map_err(|e| Fault::of_job(Path::new(file), e).under("file"))?;
         Ok((job, file.clone()))
     }
 
-    /// Reads the file, or expands the collective, and finds the hosts of its ranks.
+    /// The same of a Chakra trace.
+    fn read_chakra(&self, base: &Path, file: &str, choice: &Choice) -> Result<(Job, String), Fault> {
+        let groups = match &self.groups {
+            None => Groups::new(),
+            Some(name) => {
+                let text = super::read_file(base, name).map_err(|f| f.under("groups"))?;
+                chakra::groups(&text).map_err(|e| Fault::of_job(Path::new(name), e).under("groups"))?
+            }
+        };
+        let (before, after) =
+            file.rsplit_once(".0.").or_else(|| Some((file.strip_suffix(".0")?, ""))).ok_or_else(|| {
+                Fault::new("file", format!("{file:?} is not named as that of rank 0")).hint("file = \"trace.0.et\"")
+            })?;
+        let dot = if after.is_empty() { "" } else { "." };
+        let name = |rank: u32| format!("{before}.{rank}{dot}{after}");
+        let ranks = (0..).take_while(|&rank| rank == 0 || base.join(name(rank)).exists()).count() as u32;
+        let mut read = |rank: u32| super::read_bytes(base, &name(rank)).map_err(|fault| JobError::at(0, fault.message));
+        let job = chakra::job(ranks, &mut read, &groups, choice);
+        let job = job.map_err(|e| Fault::of_job(Path::new(file), e).under("file"))?;
+        Ok((job, format!("{before}.*{dot}{after}")))
+    }
+
+    /// Reads the file, or expands the collective, and finds the hosts of its ranks. `seed`: that of the run.
     ///
     /// # Errors
     /// If the file cannot be read, is no job that can end, or has more ranks than there are hosts.
-    pub fn open(&self, fabric: &Context) -> Result<PlacedJob, Fault> {
+    pub fn open(&self, fabric: &Context, seed: u64) -> Result<PlacedJob, Fault> {
         let (job, name) = self.read(&fabric.base)?;
         if job.sends().is_empty() {
             return Err(Fault::new("", format!("{name} sends nothing: it needs no network")));
@@ -215,7 +325,16 @@ impl JobConfig {
         for &host in &hosts {
             known_host(fabric, "hosts", host)?;
         }
-        let settings = Settings { overhead: self.overhead, eager: self.eager };
+        if let Some(slow) = self.slow.iter().find(|slow| slow.rank >= ranks) {
+            return Err(Fault::new("slow", format!("there is no rank {}: {name} has {ranks}", slow.rank)));
+        }
+        let settings = Settings {
+            overhead: self.overhead,
+            eager: self.eager,
+            slow: self.slow.iter().map(|slow| (slow.rank, slow.times)).collect(),
+            jitter: self.jitter,
+            seed,
+        };
         Ok(PlacedJob { job: Arc::new(job), hosts, settings, start: Time::ZERO + self.start })
     }
 }

@@ -91,3 +91,9 @@ pub(crate) fn read_file(base: &Path, name: &str) -> Result<String, Fault> {
     let path = base.join(name);
     crate::input::read(&path).map_err(|e| Fault::new("", format!("cannot read {}: {e}", path.display())))
 }
+
+/// The bytes of a data file named in a scenario, relative to `base`.
+pub(crate) fn read_bytes(base: &Path, name: &str) -> Result<Vec<u8>, Fault> {
+    let path = base.join(name);
+    crate::input::read_bytes(&path).map_err(|e| Fault::new("", format!("cannot read {}: {e}", path.display())))
+}

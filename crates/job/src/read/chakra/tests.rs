@@ -1,12 +1,13 @@
 use super::*;
-use crate::progress::{Progress, Settings};
+use crate::{Progress, Settings};
 use anabranch_transport::Time;
 use proptest::prelude::*;
 use std::path::Path;
 use std::sync::Arc;
 
 fn read(files: &[Vec<u8>], groups: &Groups) -> Result<Job, String> {
-    job(files.len() as u32, &mut |rank| Ok(files[rank as usize].clone()), groups, &Choice::default()).map_err(|e| e.message)
+    job(files.len() as u32, &mut |rank| Ok(files[rank as usize].clone()), groups, &Choice::default())
+        .map_err(|e| e.message)
 }
 
 /// A file of nodes.
@@ -19,7 +20,8 @@ fn file(nodes: &[Node]) -> Vec<u8> {
 }
 
 fn node(id: u64, kind: i32, before: &[u64], attributes: &[(&str, Value)]) -> Node {
-    let attr = attributes.iter().map(|(name, value)| Attribute { name: (*name).to_owned(), value: Some(value.clone()) });
+    let attr =
+        attributes.iter().map(|(name, value)| Attribute { name: (*name).to_owned(), value: Some(value.clone()) });
     Node { id, name: format!("n{id}"), kind, data_deps: before.to_vec(), attr: attr.collect(), ..Node::default() }
 }
 
@@ -50,12 +52,15 @@ fn takes_us(job: Job) -> u64 {
 fn public_files_are_replayed() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
     let files = |name: &str, ranks: u32| -> Vec<Vec<u8>> {
-        (0..ranks).map(|rank| std::fs::read(folder.join(format!("{name}.{rank}.et"))).expect("it is beside the tests")).collect()
+        (0..ranks)
+            .map(|rank| std::fs::read(folder.join(format!("{name}.{rank}.et"))).expect("it is beside the tests"))
+            .collect()
     };
     let reduce = read(&files("all_reduce", 4), &Groups::new()).unwrap();
     // A ring of six steps, 262144 bytes each.
     assert_eq!(reduce.sends().len(), 4 * 6);
-    let quarter = |op: &Op| matches!(reduce.operations()[*op as usize].action, Action::Send { bytes: Bytes(262_144), .. });
+    let quarter =
+        |op: &Op| matches!(reduce.operations()[*op as usize].action, Action::Send { bytes: Bytes(262_144), .. });
     assert!(reduce.sends().iter().all(quarter));
     assert_eq!(takes_us(reduce), 6);
     let ring = read(&files("custom_allreduce", 8), &Groups::new()).unwrap();
@@ -79,10 +84,10 @@ fn compressed_or_not_it_is_the_same() {
 
 #[test]
 fn what_cannot_be_replayed_is_refused_by_name() {
-    let one = |node: Node| read(&[file(&[node]), file(&[])], &Groups::new()).unwrap_err();
+    let one = |node: Node| read(&[file(std::slice::from_ref(&node)), file(&[])], &Groups::new()).unwrap_err();
     let size = ("comm_size", Value::Uint64(8));
     assert_eq!(
-        one(node(5, SEND, &[], &[size.clone()])),
+        one(node(5, SEND, &[], std::slice::from_ref(&size))),
         "rank 0: node 5 (n5) has no `comm_dst`: what it is for is lost, as the converter from PyTorch loses it"
     );
     assert_eq!(one(node(5, SEND, &[], &[("comm_dst", Value::Int32(1))])), "rank 0: node 5 (n5) has no `comm_size`");
@@ -95,10 +100,7 @@ fn what_cannot_be_replayed_is_refused_by_name() {
         one(node(5, COLLECTIVE, &[], &[("comm_type", Value::Int64(9)), size])),
         "rank 0: node 5 (n5) is a collective of type 9 (barrier), which is not supported"
     );
-    assert_eq!(
-        one(all_reduce(5, 64, "")),
-        "group \"\": rank 0 takes part in 1 collectives, rank 1 in 0"
-    );
+    assert_eq!(one(all_reduce(5, 64, "")), "group \"\": rank 0 takes part in 1 collectives, rank 1 in 0");
     assert_eq!(one(all_reduce(5, 64, "7")), "group \"7\": nothing says which ranks it has");
     assert_eq!(
         read(&[file(&[node(1, COMPUTE, &[], &[]), node(1, COMPUTE, &[], &[])])], &Groups::new()).unwrap_err(),
@@ -109,7 +111,10 @@ fn what_cannot_be_replayed_is_refused_by_name() {
         read(&sizes, &Groups::new()).unwrap_err(),
         "group \"\": ranks 0 and 1 do not agree: all-reduce of 64B (node 1) and all-reduce of 72B (node 2)"
     );
-    assert_eq!(read(&[vec![0, 200, 1]], &Groups::new()).unwrap_err(), "rank 0: not an execution trace: the last message is cut off");
+    assert_eq!(
+        read(&[vec![0, 200, 1]], &Groups::new()).unwrap_err(),
+        "rank 0: not an execution trace: the last message is cut off"
+    );
 }
 
 #[test]
@@ -118,9 +123,15 @@ fn groups_have_collectives_of_their_own() {
     let files: Vec<_> = (0..4).map(|rank| file(&[all_reduce(1, 64, if rank % 2 == 0 { "1" } else { "2" })])).collect();
     let job = read(&files, &by_name).unwrap();
     assert_eq!((job.sends().len(), takes_us(job)), (2 * 2 * 2, 2));
-    assert_eq!(read(&files, &Groups::from([("1".to_owned(), vec![0, 2])])).unwrap_err(), "group \"2\": nothing says which ranks it has");
+    assert_eq!(
+        read(&files, &Groups::from([("1".to_owned(), vec![0, 2])])).unwrap_err(),
+        "group \"2\": nothing says which ranks it has"
+    );
     let wrong = groups(r#"{"1": [0, 1], "2": [1, 3]}"#).unwrap();
-    assert_eq!(read(&files, &wrong).unwrap_err(), "group \"1\": rank 2 is none of its ranks, but takes part in its collectives");
+    assert_eq!(
+        read(&files, &wrong).unwrap_err(),
+        "group \"1\": rank 2 is none of its ranks, but takes part in its collectives"
+    );
     assert!(groups("[]").unwrap_err().message.starts_with("expected {\"name\": [ranks], ...}"));
     assert_eq!(groups(r#"{"1": [0, 0]}"#).unwrap_err().message, "group \"1\" needs ranks, each once");
 }

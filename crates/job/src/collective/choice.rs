@@ -1,0 +1,69 @@
+//! Which algorithm does each collective of a job that only says what it does.
+
+use super::{Algorithm, Collective, add};
+use crate::error::JobError;
+use crate::job::{Builder, Op};
+use anabranch_transport::Bytes;
+
+/// Which algorithm does each collective.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// Of all-reduce.
+    pub all_reduce: Algorithm,
+    /// Of all-gather.
+    pub all_gather: Algorithm,
+    /// Of reduce-scatter.
+    pub reduce_scatter: Algorithm,
+    /// Of broadcast.
+    pub broadcast: Algorithm,
+    /// Of all-to-all.
+    pub all_to_all: Algorithm,
+    /// Bytes of a chunk, of algorithms that have them: the last one may be shorter.
+    pub chunk: Bytes,
+}
+
+impl Default for Choice {
+    /// As NCCL does without switches that help: rings, point to point at once, and chains in chunks of 512 KiB.
+    fn default() -> Self {
+        Self {
+            all_reduce: Algorithm::Ring,
+            all_gather: Algorithm::Ring,
+            reduce_scatter: Algorithm::Ring,
+            broadcast: Algorithm::Chain,
+            all_to_all: Algorithm::Linear,
+            chunk: Bytes(512 << 10),
+        }
+    }
+}
+
+impl Choice {
+    /// The algorithm of a collective.
+    pub fn of(&self, collective: Collective) -> Algorithm {
+        match collective {
+            Collective::AllReduce => self.all_reduce,
+            Collective::AllGather => self.all_gather,
+            Collective::ReduceScatter => self.reduce_scatter,
+            Collective::Broadcast => self.broadcast,
+            Collective::AllToAll => self.all_to_all,
+        }
+    }
+}
+
+/// [Adds](add) a collective by the algorithm chosen for it, in as many chunks as its bytes make.
+///
+/// # Errors
+/// As [`add`].
+pub fn add_by_choice(
+    job: &mut Builder,
+    collective: Collective,
+    choice: &Choice,
+    members: &[u32],
+    size: Bytes,
+    after: &[Vec<Op>],
+) -> Result<Vec<Vec<Op>>, JobError> {
+    /// More chunks than this tell nothing more.
+    const CHUNKS_MAX: u64 = 1 << 20;
+    let algorithm = choice.of(collective);
+    let chunks = if algorithm.has_chunks() { size.0.div_ceil(choice.chunk.0.max(1)).clamp(1, CHUNKS_MAX) } else { 1 };
+    add(job, (collective, algorithm), members, size, chunks as u32, after)
+}
