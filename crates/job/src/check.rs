@@ -1,7 +1,7 @@
 //! What is wrong with a job that is complete: operations that wait in a circle, messages with one end.
 
 use crate::error::JobError;
-use crate::job::{Action, Job, Op, Operation};
+use crate::job::{Action, Job, Op, Operation, Place};
 use anabranch_transport::Bytes;
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub(crate) fn order(job: &Job) -> Result<(), JobError> {
     let names: Vec<String> = circle.iter().take(6).map(|&op| job.operations()[op as usize].to_string()).collect();
     let more = circle.len().saturating_sub(6);
     let more = if more > 0 { format!(", and {more} more") } else { String::new() };
-    let line = job.operations()[circle[0] as usize].line as usize;
+    let line = job.operations()[circle[0] as usize].place.line();
     Err(JobError::at(line, format!("operations wait for each other in a circle: {}{more}", names.join("; "))))
 }
 
@@ -95,8 +95,10 @@ fn both_ends(job: &Job, sent: &[End], received: &[End]) -> Result<(), JobError> 
     } else {
         format!("{} sent, {} received", sent.len(), received.len())
     };
-    let message = format!("{}: {what} ({counts})", Operation { line: 0, ..operation });
-    Err(JobError::at(operation.line as usize, message))
+    // The line is told beside the message.
+    let place = if matches!(operation.place, Place::Line(_)) { Place::None } else { operation.place };
+    let message = format!("{}: {what} ({counts})", Operation { place, ..operation });
+    Err(JobError::at(operation.place.line(), message))
 }
 
 /// One end of a message.

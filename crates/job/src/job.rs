@@ -11,6 +11,9 @@ pub type Op = u32;
 /// A job has at most so many ranks.
 pub const RANKS_MAX: u32 = 1 << 24;
 
+/// A job has at most so many operations.
+pub const OPERATIONS_MAX: u64 = 1 << 26;
+
 /// Who a message is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peers {
@@ -47,6 +50,25 @@ pub enum Action {
     Wait(Duration),
 }
 
+/// Where an operation stands in its file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Place {
+    /// In none.
+    #[default]
+    None,
+    /// A line, from 1.
+    Line(u32),
+    /// A node of its rank, by its number.
+    Node(u32),
+}
+
+impl Place {
+    /// The line for an error; 0: no single line.
+    pub(crate) fn line(self) -> usize {
+        if let Self::Line(line) = self { line as usize } else { 0 }
+    }
+}
+
 /// One operation of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operation {
@@ -56,15 +78,17 @@ pub struct Operation {
     pub stream: u8,
     /// What it does.
     pub action: Action,
-    /// Where it stands in its file: the line, from 1. 0: in none.
-    pub line: u32,
+    /// Where it stands in its file.
+    pub place: Place,
 }
 
 impl fmt::Display for Operation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "rank {}", self.rank)?;
-        if self.line > 0 {
-            write!(f, ", line {}", self.line)?;
+        match self.place {
+            Place::None => {}
+            Place::Line(line) => write!(f, ", line {line}")?,
+            Place::Node(node) => write!(f, ", node {node}")?,
         }
         match self.action {
             Action::Send { to: Peers::One(to), bytes, tag } => write!(f, ": send {bytes} to {to} with tag {tag}"),
@@ -213,7 +237,7 @@ impl Builder {
 
     /// Adds an operation.
     pub fn add(&mut self, rank: u32, action: Action) -> Op {
-        self.push(Operation { rank, stream: 0, action, line: 0 })
+        self.push(Operation { rank, stream: 0, action, place: Place::None })
     }
 
     /// Adds an operation with all that is known of it.
@@ -276,11 +300,11 @@ impl Builder {
         if ranks == 0 || ranks > RANKS_MAX {
             return Err(JobError::at(0, format!("a job has from 1 to {RANKS_MAX} ranks, not {ranks}")));
         }
-        if self.operations.len() > u32::MAX as usize >> 1 {
+        if self.operations.len() as u64 > OPERATIONS_MAX {
             return Err(JobError::at(0, format!("{} operations are too many", self.operations.len())));
         }
         for operation in &self.operations {
-            let wrong = |message: String| Err(JobError::at(operation.line as usize, message));
+            let wrong = |message: String| Err(JobError::at(operation.place.line(), message));
             let peers = match &operation.action {
                 Action::Send { to: Peers::One(to), .. } => std::slice::from_ref(to),
                 Action::Send { to: Peers::List(list), .. } => &self.lists[*list as usize][..],

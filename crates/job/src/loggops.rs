@@ -3,7 +3,7 @@
 //!
 //! A message of `s` bytes takes `o + (s - 1) O` of a stream of its sender and `g + (s - 1) G` of the sender's link, which both have to be
 //! free; its first byte is there `o + L` later; then it takes `o + (s - 1) max(O, G)` of a stream of its receiver and `g + (s - 1) G` of its
-//! link. The sender of at most `S` bytes goes on after its share; of more, when a receive has got the message.
+//! link. The sender of at most `S` bytes goes on after its share; of more, when its first byte has found a receive.
 
 use crate::job::{Action, Job, Op};
 use crate::matching::{Delivery, Matcher};

@@ -36,7 +36,7 @@ pub struct Message {
 pub struct RankTimes {
     /// When its last operation ended.
     pub ended: Option<Time>,
-    /// Time during which at least one of its streams computed.
+    /// Time during which at least one of its streams computed, or a time of its own passed ([`Action::Wait`]).
     pub computing: Duration,
     /// Operations that have ended.
     pub operations: u32,
@@ -73,7 +73,7 @@ struct Fate {
 #[derive(Clone, Copy, Debug, Default)]
 struct Rank {
     times: RankTimes,
-    /// Streams that compute, and since when at least one has.
+    /// What computes or waits for a time, and since when anything has.
     computes: u32,
     since: Time,
 }
@@ -148,7 +148,10 @@ impl Progress {
     pub fn advance(&mut self, now: Time) {
         while let Some((at, what)) = self.take_due(now) {
             match what {
-                Due::Waited(op) => self.end(op, at),
+                Due::Waited(op) => {
+                    self.idle(self.job.operations()[op as usize].rank, at);
+                    self.end(op, at);
+                }
                 Due::Ran(op) => self.ran(op, at),
                 Due::Arrived(delivery) => {
                     self.owed -= 1;
@@ -235,10 +238,29 @@ impl Progress {
                 }
                 Action::Wait(time) => {
                     self.start(op, now);
+                    self.busy(operation.rank, now);
                     self.due.push(Reverse((now + time, Due::Waited(op))));
                 }
                 Action::Send { .. } | Action::Calc(_) => self.run(op, now),
             }
+        }
+    }
+
+    /// A rank computes, or lets a time of its own pass.
+    fn busy(&mut self, rank: u32, now: Time) {
+        let rank = &mut self.ranks[rank as usize];
+        if rank.computes == 0 {
+            rank.since = now;
+        }
+        rank.computes += 1;
+    }
+
+    /// One of these is over.
+    fn idle(&mut self, rank: u32, now: Time) {
+        let rank = &mut self.ranks[rank as usize];
+        rank.computes -= 1;
+        if rank.computes == 0 {
+            rank.times.computing = rank.times.computing + now.since(rank.since);
         }
     }
 
@@ -273,11 +295,7 @@ impl Progress {
         self.start(op, now);
         let operation = &self.job.operations()[op as usize];
         if matches!(operation.action, Action::Calc(_)) {
-            let rank = &mut self.ranks[operation.rank as usize];
-            if rank.computes == 0 {
-                rank.since = now;
-            }
-            rank.computes += 1;
+            self.busy(operation.rank, now);
         }
         self.due.push(Reverse((now + self.needs(op), Due::Ran(op))));
     }
@@ -286,11 +304,7 @@ impl Progress {
     fn ran(&mut self, op: Op, now: Time) {
         let operation = self.job.operations()[op as usize];
         if matches!(operation.action, Action::Calc(_)) {
-            let rank = &mut self.ranks[operation.rank as usize];
-            rank.computes -= 1;
-            if rank.computes == 0 {
-                rank.times.computing = rank.times.computing + now.since(rank.since);
-            }
+            self.idle(operation.rank, now);
         }
         self.has_run(op, now);
         let stream = self.streams.entry((operation.rank, operation.stream)).or_default();

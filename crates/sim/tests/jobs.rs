@@ -173,6 +173,69 @@ fn a_message_that_is_given_up_stops_its_job_only() {
     assert!(whole.iter().all(|rank| rank.end.is_some()));
 }
 
+/// The same while other sessions are still under way: they end as if there were no job, and so does the run.
+#[test]
+fn what_outlasts_a_stopped_job_goes_on() {
+    let file = file("ring-4-stopped.goal", &ring(4, 50_000));
+    let tcp = "tcp = { rto_min = '1ms', rto_initial = '1ms', retries = 2 }";
+    let text = format!(
+        "{}[[workload]]\nsizes = {{ law = 'fixed', size = '40MB' }}\nplacement = {{ pattern = 'pairs', pairs = [[8, 9]] }}\n\
+         [[failure]]\nswitch = 'edge0.0'\nat = '20us'\naction = 'cut'\n",
+        scenario(TREE, "newreno", &file, ", hosts = [0, 1, 2, 3]")
+            .replace("'newreno' }", &format!("'newreno', {tcp} }}"))
+    );
+    let record = record(network(&text));
+    assert!(matches!(record.ending, Ending::Stalled(_)), "{:?}", record.ending);
+    let long = record.flows.iter().find(|flow| flow.workload == "workload1").expect("it is there");
+    assert!(end(long) > Time::ZERO + Duration::from_ms(30), "{long:?}");
+    assert!(record.ranks.iter().all(|rank| rank.end.is_none()));
+}
+
+/// A job for which the run does not wait has ended as far as it has, and no further.
+#[test]
+fn a_job_that_nobody_waits_for_is_cut_off_with_the_run() {
+    let file = file("ring-4-behind.goal", &ring(4, 5_000_000));
+    let text = format!(
+        "{}background = true\n[[workload]]\nsizes = {{ law = 'fixed', size = '100KB' }}\nplacement = {{ pattern = 'pairs', pairs = [[8, 9]] }}\n",
+        scenario(TREE, "ndp", &file, "")
+    );
+    let record = run(&text);
+    assert!(record.ranks.iter().all(|rank| rank.end.is_none() && rank.ended == 0), "{:?}", record.ranks);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_before_anything_is_expanded() {
+    let error = |job: &str, more: &str| {
+        let text = format!("fabric = {STAR}\ntransport = {{ name = 'ndp' }}\n[[workload]]\njob = {{ {job} }}\n{more}");
+        let said = |e: String| e.lines().next().unwrap_or_default().to_owned();
+        match parse("test.toml", &text, &[]) {
+            Err(e) => said(e.to_string()),
+            Ok(plan) => plan.network(&plan.runs[0]).map_or_else(|e| said(e.to_string()), |_| "nothing".to_owned()),
+        }
+    };
+    let collective =
+        |rest: &str| format!("collective = {{ kind = 'all-reduce', algorithm = 'ring', size = '1MB', {rest} }}");
+    let ring_of = |rest: &str| error(&collective(rest), "");
+    assert!(ring_of("ranks = 4000000000").contains("all-reduce by ring of 4000000000 ranks takes too many messages"));
+    assert!(
+        ring_of("ranks = 5").contains("collective.ranks: there are 4 hosts, each for one rank"),
+        "{}",
+        ring_of("ranks = 5")
+    );
+    assert!(ring_of("ranks = 4, rounds = 4000000000").contains("more messages than the"));
+    assert!(ring_of("ranks = 4, chunks = 2").contains("ring cuts nothing into 2 chunks"));
+    let slow = error(&format!("{}, jitter = 0.1", collective("ranks = 4")), "");
+    assert!(slow.contains("job.jitter: is about computations: the all-reduce has none"), "{slow}");
+    let file = file("ring-4-refused.goal", &ring(4, 5_000));
+    let goal = format!("file = '{}'", file.display());
+    assert!(error(&format!("{goal}, groups = 'g.json'"), "").contains("job.groups: only for Chakra traces"));
+    assert!(error(&goal, "sessions = 4\n").contains("sessions: not with `job`"));
+    assert!(error(&goal, "[run]\nstop_size = '1MB'\n").contains("run.stop_size: a job goes on"));
+    assert!(error(&format!("{goal}, hosts = [0, 1, 1, 2]"), "").contains("host 1 is named twice"));
+    assert!(error(&format!("{goal}, hosts = [0, 1]"), "").contains("job.hosts: names 2 hosts, but"));
+    assert_eq!(error(&goal, ""), "nothing");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 

@@ -91,7 +91,7 @@ fn dotted(key: &str) -> String {
         plain += part;
         let of_controllers = ["schedule", "thresholds", "buffers", "weights", "admission"];
         let listed = plain.strip_prefix("controller.0.").is_some_and(|key| of_controllers.contains(&key));
-        if listed || ["workload", "failure", "controller"].contains(&plain.as_str()) {
+        if listed || ["workload", "failure", "controller", "workload.0.job.slow"].contains(&plain.as_str()) {
             plain += ".0";
         }
     }
@@ -121,6 +121,7 @@ const IMPOSSIBLE_WITHOUT: &[&str] = &[
     "fabric(file).host_links",
     "workload.trace.format",
     "workload.job.format",
+    "workload.job.ranks",
 ];
 
 #[test]

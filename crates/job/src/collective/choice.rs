@@ -64,6 +64,10 @@ pub fn add_by_choice(
     /// More chunks than this tell nothing more.
     const CHUNKS_MAX: u64 = 1 << 20;
     let algorithm = choice.of(collective);
-    let chunks = if algorithm.has_chunks() { size.0.div_ceil(choice.chunk.0.max(1)).clamp(1, CHUNKS_MAX) } else { 1 };
+    let chunks = if algorithm.has_chunks() {
+        size.0.div_ceil(choice.chunk.0.max(1)).clamp(1, CHUNKS_MAX.min(size.0.max(1)))
+    } else {
+        1
+    };
     add(job, (collective, algorithm), members, size, chunks as u32, after)
 }

@@ -5,8 +5,8 @@
 //! 2005). The tests hold each algorithm to its time, to the byte.
 
 use crate::error::JobError;
-use crate::job::{Action, Builder, Op, Operation, Peers};
-use anabranch_transport::Bytes;
+use crate::job::{Action, Builder, OPERATIONS_MAX, Op, Operation, Peers, Place, RANKS_MAX};
+use anabranch_transport::{Bytes, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +24,9 @@ mod tests;
 mod tree;
 
 pub use choice::{Choice, add_by_choice};
+
+/// The stream of a rank that messages of collectives occupy: one of their own, beside computations.
+pub const STREAM: u8 = 255;
 
 /// What a collective does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -171,11 +174,56 @@ impl Algorithm {
     }
 }
 
-/// Adds a collective of the ranks `members` to a job. `after`: the operations that the first ones of each member wait for. Returns the
-/// operations with which each member is done.
+/// What an algorithm cannot do: this collective, so many members, or so many chunks; or it takes too many messages.
 ///
 /// # Errors
-/// If the algorithm does not do this, or not for so many members, chunks or bytes.
+/// If it cannot.
+pub fn check(what: (Collective, Algorithm), members: u64, chunks: u32) -> Result<(), JobError> {
+    let (collective, algorithm) = what;
+    let wrong = |message: String| Err(JobError::at(0, message));
+    let (name, of) = (algorithm.name(), collective.name());
+    if algorithm.of(collective).is_none() {
+        let known: Vec<_> = Algorithm::all(collective).into_iter().map(Algorithm::name).collect();
+        return Err(JobError::at(0, format!("{name} does no {of}")).hint(format!("known are {}", known.join(", "))));
+    }
+    if algorithm.needs_power_of_two() && !members.is_power_of_two() {
+        return wrong(format!("{name} is for 2, 4, 8 and so on members, not for {members}"));
+    }
+    if chunks == 0 || chunks > 1 && !algorithm.has_chunks() {
+        return wrong(format!("{name} cuts nothing into {chunks} chunks"));
+    }
+    if members > u64::from(RANKS_MAX) || messages_at_most(what, members, chunks) > OPERATIONS_MAX / 2 {
+        return wrong(format!("{of} by {name} of {members} ranks takes too many messages"));
+    }
+    Ok(())
+}
+
+/// How many messages a collective takes, counting those for several for each of their receivers; rather more than fewer.
+pub fn messages_at_most((collective, algorithm): (Collective, Algorithm), members: u64, chunks: u32) -> u64 {
+    if members > u64::from(RANKS_MAX) {
+        return u64::MAX;
+    }
+    let (others, chunks) = (members.saturating_sub(1), u64::from(chunks));
+    let steps = u64::from(members.next_power_of_two().ilog2());
+    let twice = if collective == Collective::AllReduce { 2 } else { 1 };
+    let to_each = if collective == Collective::Broadcast { others } else { members * others };
+    match algorithm {
+        Algorithm::Ring => twice * members * others,
+        Algorithm::HalvingDoubling => twice * members * steps,
+        Algorithm::RecursiveDoubling | Algorithm::Bruck => members * steps,
+        Algorithm::Binomial => others,
+        Algorithm::Chain => others * chunks,
+        Algorithm::DoubleTree => 2 * twice * members * chunks,
+        Algorithm::ScatterAllGather => others + members * others,
+        Algorithm::Pairwise | Algorithm::Linear | Algorithm::OneToMany => to_each,
+    }
+}
+
+/// Adds a collective of the ranks `members` to a job. `after`: the operations that the first ones of each member wait for. Returns the
+/// operations with which each member is done. Where bytes do not suffice, parts of an object are empty.
+///
+/// # Errors
+/// As [`check`], or if the job would have too many operations.
 pub fn add(
     job: &mut Builder,
     what: (Collective, Algorithm),
@@ -184,28 +232,28 @@ pub fn add(
     chunks: u32,
     after: &[Vec<Op>],
 ) -> Result<Vec<Vec<Op>>, JobError> {
-    let ((collective, algorithm), n) = (what, members.len() as u64);
-    let wrong = |message: String| Err(JobError::at(0, message));
-    let (name, of) = (algorithm.name(), collective.name());
-    let Some(messages) = algorithm.of(collective) else {
-        let known: Vec<_> = Algorithm::all(collective).into_iter().map(Algorithm::name).collect();
-        return Err(JobError::at(0, format!("{name} does no {of}")).hint(format!("known are {}", known.join(", "))));
-    };
-    if algorithm.needs_power_of_two() && !n.is_power_of_two() {
-        return wrong(format!("{name} is for 2, 4, 8 and so on members, not for {n}"));
-    }
-    if chunks == 0 || chunks > 1 && !algorithm.has_chunks() {
-        return wrong(format!("{name} cuts nothing into {chunks} chunks"));
-    }
-    let parts = n.max(u64::from(chunks) * if algorithm == Algorithm::DoubleTree { 2 } else { 1 });
-    if size.0 < parts {
-        return wrong(format!("{size} are less than the {parts} parts of {name}"));
+    let n = members.len() as u64;
+    check(what, n, chunks)?;
+    if u64::from(job.next()) + 2 * messages_at_most(what, n, chunks) > OPERATIONS_MAX {
+        return Err(JobError::at(0, format!("more than {OPERATIONS_MAX} operations")));
     }
     let mut all = Messages { job, members, size: size.0, chunks: u64::from(chunks), last: after.to_vec() };
-    if n > 1 {
+    if let Some(messages) = what.1.of(what.0).filter(|_| n > 1) {
         messages(&mut all);
     }
     Ok(all.last)
+}
+
+/// One operation for each member, after all of its own: so that many others that wait for these need few pairs.
+pub fn join(job: &mut Builder, members: &[u32], last: &[Vec<Op>]) -> Vec<Vec<Op>> {
+    let one = |(&rank, before): (&u32, &Vec<Op>)| {
+        let op = job.push(Operation { rank, stream: STREAM, action: Action::Wait(Duration::ZERO), place: Place::None });
+        for &before in before {
+            job.after(op, before);
+        }
+        vec![op]
+    };
+    members.iter().zip(last).map(one).collect()
 }
 
 /// The messages of a collective, as they are added.
@@ -243,7 +291,7 @@ impl Messages<'_> {
 
     fn send(&mut self, from: usize, to: Peers, bytes: u64, tag: u32, after: &[Op]) -> Op {
         let action = Action::Send { to, bytes: Bytes(bytes), tag };
-        let op = self.job.push(Operation { rank: self.members[from], stream: 0, action, line: 0 });
+        let op = self.job.push(Operation { rank: self.members[from], stream: STREAM, action, place: Place::None });
         self.wait(op, after);
         op
     }
@@ -256,7 +304,7 @@ impl Messages<'_> {
 
     fn receive(&mut self, to: usize, from: usize, bytes: u64, tag: u32, after: &[Op]) -> Op {
         let action = Action::Receive { from: Some(self.members[from]), bytes: Bytes(bytes), tag: Some(tag) };
-        let op = self.job.push(Operation { rank: self.members[to], stream: 0, action, line: 0 });
+        let op = self.job.push(Operation { rank: self.members[to], stream: STREAM, action, place: Place::None });
         self.wait(op, after);
         op
     }

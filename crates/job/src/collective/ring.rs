@@ -25,7 +25,7 @@ fn round(messages: &mut Messages, times: usize) {
             let bytes = messages.share(chunk);
             let message = messages.message(member, next, bytes, &before[member], &begin[next]);
             got[next] = vec![message.receive];
-            sent[member] = vec![message.send];
+            sent[member].push(message.send);
         }
     }
     messages.last = got.into_iter().zip(sent).map(|(got, sent)| [got, sent].concat()).collect();

@@ -149,7 +149,10 @@ fn what_an_algorithm_cannot_do_is_refused() {
     let power = error((Collective::AllReduce, Algorithm::HalvingDoubling), 6, 4096, 1).0;
     assert_eq!(power, "halving-doubling is for 2, 4, 8 and so on members, not for 6");
     assert_eq!(error((Collective::AllReduce, Algorithm::Ring), 6, 4096, 2).0, "ring cuts nothing into 2 chunks");
-    assert_eq!(error((Collective::AllReduce, Algorithm::Ring), 6, 5, 1).0, "5B are less than the 6 parts of ring");
+    let many = error((Collective::AllReduce, Algorithm::Ring), 100_000, 1 << 30, 1).0;
+    assert_eq!(many, "all-reduce by ring of 100000 ranks takes too many messages");
+    let chunks = error((Collective::AllReduce, Algorithm::DoubleTree), 8, 1 << 30, u32::MAX).0;
+    assert_eq!(chunks, "all-reduce by double-tree of 8 ranks takes too many messages");
 }
 
 fn any() -> impl Strategy<Value = (Collective, Algorithm)> {
@@ -185,11 +188,11 @@ proptest! {
     /// Whatever is to reach a member has a way to it, with messages in any order, of sizes that divide badly; bytes are what the
     /// algorithm is known for; and the job ends.
     #[test]
-    fn all_that_is_needed_gets_there(what in any(), n in 1_u32..20, power in 0_u32..5, extra in 0_u64..5000, chunks in 1_u32..5) {
+    fn all_that_is_needed_gets_there(what in any(), n in 1_u32..20, power in 0_u32..5, extra in prop_oneof![0_u64..30, 0_u64..5000], chunks in 1_u32..5) {
         let (collective, algorithm) = what;
         let n = if algorithm.needs_power_of_two() { 1 << power } else { n };
         let chunks = if algorithm.has_chunks() { chunks } else { 1 };
-        let size = u64::from(n.max(2 * chunks)) + extra;
+        let size = extra;
         let (job, last) = job(what, n, size, chunks);
         for (member, ends) in (0..).zip(&last) {
             let known = knows(&job, ends);
@@ -204,6 +207,9 @@ proptest! {
             }
         };
         let mut total = 0;
+        let messages: u64 = job.sends().iter().map(|&op| job.receivers(op).len() as u64).sum();
+        let most = messages_at_most(what, u64::from(n), chunks);
+        prop_assert!(messages <= most && most <= 2 * messages.max(1), "{messages} of {most}");
         job.sends().iter().for_each(|op| sent(&mut total, op));
         let others = u64::from(n - 1);
         let expected = match what {

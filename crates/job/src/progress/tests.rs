@@ -1,5 +1,5 @@
 use super::*;
-use crate::job::{Builder, Operation, Peers};
+use crate::job::{Builder, Operation, Peers, Place};
 use anabranch_transport::Bytes;
 
 const US: fn(u64) -> Duration = Duration::from_us;
@@ -81,7 +81,7 @@ fn small_messages_are_copied_and_large_ones_are_waited_for() {
 fn a_stream_does_one_thing_after_the_other_and_streams_go_side_by_side() {
     let mut b = Builder::new(1);
     for (stream, us) in [(0, 3), (0, 4), (1, 5)] {
-        b.push(Operation { rank: 0, stream, action: calc(us), line: 0 });
+        b.push(Operation { rank: 0, stream, action: calc(us), place: Place::None });
     }
     let progress = drive(b.build().unwrap(), Settings::default());
     assert_eq!(ended(&progress), [3, 7, 5]);
@@ -92,7 +92,7 @@ fn a_stream_does_one_thing_after_the_other_and_streams_go_side_by_side() {
 fn what_waits_for_a_start_goes_beside() {
     let mut b = Builder::new(1);
     let (first, second) = (b.add(0, calc(3)), b.add(0, calc(4)));
-    let beside = b.push(Operation { rank: 0, stream: 1, action: calc(1), line: 0 });
+    let beside = b.push(Operation { rank: 0, stream: 1, action: calc(1), place: Place::None });
     b.after(second, first);
     b.after_start(beside, second);
     let progress = drive(b.build().unwrap(), Settings::default());
@@ -144,7 +144,7 @@ fn ranks_that_are_slow_and_computations_that_vary() {
     let mut b = Builder::new(2);
     for rank in [0, 1] {
         for _ in 0..1000 {
-            b.push(Operation { rank, stream: 0, action: calc(10), line: 0 });
+            b.push(Operation { rank, stream: 0, action: calc(10), place: Place::None });
         }
     }
     let job = b.build().unwrap();

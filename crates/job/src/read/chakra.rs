@@ -10,7 +10,7 @@
 
 use crate::collective::{self, Choice, Collective};
 use crate::error::JobError;
-use crate::job::{Action, Builder, Job, Op, Operation, Peers};
+use crate::job::{Action, Builder, Job, Op, Operation, Peers, Place};
 use anabranch_transport::{Bytes, Duration};
 use flate2::read::GzDecoder;
 use prost::Message as _;
@@ -83,12 +83,14 @@ struct Bools {
 }
 
 /// Kinds of nodes that do something.
+const LOAD: i32 = 2;
+const STORE: i32 = 3;
 const COMPUTE: i32 = 4;
 const SEND: i32 = 5;
 const RECEIVE: i32 = 6;
 const COLLECTIVE: i32 = 7;
-/// Kinds that do nothing: invalid nodes, and metadata.
-const NOTHING: [i32; 2] = [0, 1];
+/// Bytes of a trace when uncompressed.
+const PLAIN_MAX: u64 = 1 << 30;
 
 impl Node {
     fn attribute(&self, name: &str) -> Option<&Value> {
@@ -158,7 +160,10 @@ fn uncompressed(bytes: Vec<u8>, rank: u32) -> Result<Vec<u8>, JobError> {
         return Ok(bytes);
     }
     let mut plain = Vec::new();
-    match GzDecoder::new(&bytes[..]).read_to_end(&mut plain) {
+    match GzDecoder::new(&bytes[..]).take(PLAIN_MAX + 1).read_to_end(&mut plain) {
+        Ok(_) if plain.len() as u64 > PLAIN_MAX => {
+            Err(JobError::at(0, format!("rank {rank}: more than {} when uncompressed", Bytes(PLAIN_MAX))))
+        }
         Ok(_) => Ok(plain),
         Err(error) => Err(JobError::at(0, format!("rank {rank}: cannot be uncompressed: {error}"))),
     }
@@ -212,15 +217,19 @@ impl Reader {
     /// Adds the operations of a node: its first and its last.
     fn node(&mut self, rank: u32, node: &Node) -> Result<(Op, Op), String> {
         // What the processor does beside what the accelerator does.
-        let stream = u8::from(!node.is_of_cpu());
-        let line = u32::try_from(node.id).unwrap_or(u32::MAX);
-        let mut add = |action| self.job.push(Operation { rank, stream, action, line });
+        let stream = match node.kind {
+            SEND | RECEIVE | COLLECTIVE => collective::STREAM,
+            _ => u8::from(!node.is_of_cpu()),
+        };
+        let place = Place::Node(u32::try_from(node.id).unwrap_or(u32::MAX));
+        let mut add = |action| self.job.push(Operation { rank, stream, action, place });
         let peer = |name: &str| {
             let lost = format!("has no `{name}`: what it is for is lost, as the converter from PyTorch loses it");
             node.number(name).and_then(|rank| u32::try_from(rank).ok()).ok_or(lost)
         };
         let size = || node.number("comm_size").ok_or("has no `comm_size`");
-        let tag = node.number("comm_tag").unwrap_or(0) as u32;
+        let tag = node.number("comm_tag").unwrap_or(0);
+        let tag = u32::try_from(tag).map_err(|_| format!("has a tag of {tag}, more than 4294967295"))?;
         let op = match node.kind {
             COMPUTE if node.duration_micros == 0 && node.number("num_ops").is_some_and(|ops| ops > 0) => {
                 return Err(
@@ -245,9 +254,10 @@ impl Reader {
                 self.collectives.entry(node.group()).or_default().entry(rank).or_default().push(part);
                 return Ok((begin, end));
             }
-            kind if NOTHING.contains(&kind) => add(Action::Wait(Duration::ZERO)),
-            // Also loads and stores of memory.
-            _ => add(Action::Calc(duration(node.duration_micros)?)),
+            kind if !(0..=COLLECTIVE).contains(&kind) => return Err(format!("is of type {kind}, which is not known")),
+            COMPUTE | LOAD | STORE => add(Action::Calc(duration(node.duration_micros)?)),
+            // Invalid nodes, and metadata.
+            _ => add(Action::Wait(Duration::ZERO)),
         };
         Ok((op, op))
     }

@@ -8,7 +8,7 @@
 //! begins all its connections; a `barrier` at its last; a `multishot` begins one connection at each call, in order.
 
 use crate::error::JobError;
-use crate::job::{Action, Builder, Job, Op, Operation, Peers};
+use crate::job::{Action, Builder, Job, Op, Operation, Peers, Place};
 use anabranch_transport::units::ParseError;
 use anabranch_transport::{Bytes, Duration};
 use std::collections::BTreeMap;
@@ -214,7 +214,7 @@ pub(super) fn job(text: &str, us: bool) -> Result<Job, JobError> {
             return fault("`size` is missing or 0: a message of a job has an end");
         };
         let add = |job: &mut Builder, rank, action| {
-            job.push(Operation { rank, stream: 0, action, line: connection.line as u32 })
+            job.push(Operation { rank, stream: 0, action, place: Place::Line(connection.line as u32) })
         };
         let to = Peers::One(connection.sink);
         let send = add(&mut job, connection.source, Action::Send { to, bytes, tag: number });

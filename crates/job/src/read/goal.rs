@@ -12,7 +12,7 @@
 //! they are used.
 
 use crate::error::JobError;
-use crate::job::{Action, Builder, Job, Op, Operation, Peers, RANKS_MAX};
+use crate::job::{Action, Builder, Job, Op, Operation, Peers, Place, RANKS_MAX};
 use anabranch_transport::{Bytes, Duration};
 use std::collections::BTreeMap;
 
@@ -137,7 +137,7 @@ impl<'a> Reader<'a> {
             other => return Err(format!("expected send, recv or calc, found {other:?}")),
         };
         let stream = attributes(&mut rest, &mut action)?;
-        let op = self.job.push(Operation { rank, stream, action, line: number as u32 });
+        let op = self.job.push(Operation { rank, stream, action, place: Place::Line(number as u32) });
         match label.and_then(|label| self.labels.insert(label, op).map(|_| label)) {
             Some(label) => Err(format!("an operation of this rank above is labelled {label:?}, too")),
             None => Ok(()),

@@ -8,7 +8,7 @@
 //! ```
 
 use crate::error::JobError;
-use crate::job::{Action, Builder, Job, Op, Operation, Peers, RANKS_MAX};
+use crate::job::{Action, Builder, Job, Op, Operation, Peers, Place, RANKS_MAX};
 use anabranch_transport::{Bytes, Duration};
 
 /// The first eight bytes.
@@ -52,10 +52,12 @@ pub(super) fn read(bytes: &[u8]) -> Result<Job, JobError> {
     };
     let ranks = header(&mut rest).map_err(wrong)?;
     let mut job = Builder::new(ranks);
+    let mut left = body.len();
     for rank in 0..ranks {
         let mut one = || -> Result<(), String> {
             let (begin, end) = (rest.number(8)? as usize, rest.number(8)? as usize);
             let part = body.get(begin..end).ok_or("is cut off")?;
+            left = left.checked_sub(part.len()).ok_or("is the same part as another")?;
             add_rank(&mut job, rank, part)
         };
         one().map_err(|message| JobError::at(0, format!("rank {rank} of the binary GOAL file {message}")))?;
@@ -71,6 +73,8 @@ fn add_rank(job: &mut Builder, rank: u32, part: &[u8]) -> Result<(), String> {
     let mut table = Rest(rest.take(nodes.checked_mul(NODE).ok_or("is cut off")?)?);
     let appendix = rest.0;
     let first = job.next();
+    // Each of these has one that it waits for: no more than there are.
+    let mut left = appendix.len() / 4;
     let mut after = Vec::new();
     for number in 0..nodes as u32 {
         let op = first + number;
@@ -88,9 +92,10 @@ fn add_rank(job: &mut Builder, rank: u32, part: &[u8]) -> Result<(), String> {
             3 => return Err(format!("computes for {size} ns: at most {LONGEST_NS}")),
             other => return Err(format!("has an operation of type {other}: expected 1, 2 or 3")),
         };
-        job.push(Operation { rank, stream, action, line: number });
+        job.push(Operation { rank, stream, action, place: Place::Node(number) });
         for starts in [false, true] {
             let (count, place) = (table.u32()? as usize, table.u32()? as usize);
+            left = left.checked_sub(count).ok_or("names operations that wait more than once")?;
             let end = place.checked_add(count).and_then(|end| end.checked_mul(4)).ok_or("is cut off")?;
             let list = appendix.get(place * 4..end).ok_or("is cut off")?;
             let dependents = list.chunks_exact(4).map(|n| u32::from_le_bytes([n[0], n[1], n[2], n[3]]));

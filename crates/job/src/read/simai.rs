@@ -16,11 +16,13 @@
 
 use crate::collective::{Choice, Collective, add_by_choice};
 use crate::error::JobError;
-use crate::job::{Action, Builder, Job, Op};
+use crate::job::{Action, Builder, Job, OPERATIONS_MAX, Op, Operation, Place, RANKS_MAX};
 use anabranch_transport::{Bytes, Duration};
 
 /// The latest that anything may last: a day, in nanoseconds.
 const LONGEST_NS: u64 = 86_400_000_000_000;
+/// The stream of updates, beside that of the other computations, 0.
+const UPDATES: u8 = 1;
 /// Words of a layer.
 const FIELDS: usize = 12;
 
@@ -126,7 +128,10 @@ fn division(header: &str, ranks: Option<u32>) -> Result<Division, String> {
             "{all} ranks are no multiple of {tensor} in a tensor-parallel group times {expert} experts"
         ));
     }
-    let few = |n: u64| u32::try_from(n).map_err(|_| format!("{n} ranks are too many"));
+    let few = |n: u64| match u32::try_from(n) {
+        Ok(n) if n <= RANKS_MAX => Ok(n),
+        _ => Err(format!("{n} ranks are too many")),
+    };
     Ok(Division { ranks: few(all)?, tensor: few(tensor)?, expert: few(expert)? })
 }
 
@@ -187,6 +192,12 @@ struct Pass<'a> {
 
 impl Pass<'_> {
     fn run(mut self, layers: &[Layer]) -> Result<Job, JobError> {
+        if 3 * layers.len() as u64 * u64::from(self.division.ranks) > OPERATIONS_MAX {
+            return Err(JobError::at(
+                2,
+                format!("{} layers of {} ranks are too many", layers.len(), self.division.ranks),
+            ));
+        }
         let mut last: Vec<Vec<Op>> = vec![Vec::new(); self.division.ranks as usize];
         for layer in layers {
             last = self.phase(layer.phases[0], layer.update, &last, true)?;
@@ -222,11 +233,14 @@ impl Pass<'_> {
         let mut done = computed.clone();
         for members in self.division.groups(group) {
             let begins: Vec<Vec<Op>> = members.iter().map(|&rank| computed[rank as usize].clone()).collect();
-            // Each member has a byte at least.
-            let size = Bytes(bytes.max(2 * members.len() as u64));
-            let ends = add_by_choice(&mut self.job, what, self.choice, &members, size, &begins)?;
+            let ends = add_by_choice(&mut self.job, what, self.choice, &members, Bytes(bytes), &begins)?;
             for (&rank, ends) in members.iter().zip(ends) {
-                let op = self.job.add(rank, Action::Wait(update));
+                let op = self.job.push(Operation {
+                    rank,
+                    stream: UPDATES,
+                    action: Action::Calc(update),
+                    place: Place::None,
+                });
                 self.wait(op, &ends);
                 done[rank as usize] = vec![op];
             }
@@ -273,7 +287,10 @@ mod tests {
         let model = parse(&text("simai-gpt175b_tp8_pp1_mbs1.txt"), Some(16)).unwrap();
         assert_eq!(model.ranks(), 16);
         // 33 layers, each with three computations of every rank.
-        assert_eq!(model.operations().iter().filter(|o| matches!(o.action, Action::Calc(_))).count(), 33 * 3 * 16);
+        assert_eq!(
+            model.operations().iter().filter(|o| o.stream == 0 && matches!(o.action, Action::Calc(_))).count(),
+            33 * 3 * 16
+        );
         assert_eq!(
             parse(&text("simai-gpt175b_tp8_pp1_mbs1.txt"), None).unwrap_err(),
             "1: `all_gpus:` is missing: say how many `ranks` there are"

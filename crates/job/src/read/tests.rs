@@ -39,7 +39,7 @@ fn goal_with_all_that_it_knows() {
                 yet: calc 1 */\nsend 5b to 2\n}\nrank 1 { \nl1: recv 8b from -1 tag -1\nl2: calc 5 cpu 1\nl2 irequires l1 }\nrank 2 {\n\
                 recv 5b from 0\n}\n";
     let job = goal(text).unwrap();
-    let actions: Vec<_> = job.operations().iter().map(|o| (o.rank, o.stream, o.line, o.action)).collect();
+    let actions: Vec<_> = job.operations().iter().map(|o| (o.rank, o.stream, o.place.line(), o.action)).collect();
     assert_eq!(
         actions,
         [
@@ -127,7 +127,9 @@ fn binary_goal_is_read_as_its_text() {
     let text = "num_ranks 3\nrank 0 {\na: send 8b to 1 tag 7 cpu 2\nb: calc 3000\nb requires a\nsend 5b to 2\n}\n\
                 rank 1 {\na: recv 8b from 0 tag 7\nb: calc 5 cpu 1\nb irequires a\n}\nrank 2 {\nrecv 5b from 0\n}\n";
     let (binary, text) = (read(&bytes, Format::Goal).unwrap(), goal(text).unwrap());
-    let bare = |job: &Job| job.operations().iter().map(|o| crate::Operation { line: 0, ..*o }).collect::<Vec<_>>();
+    let bare = |job: &Job| {
+        job.operations().iter().map(|o| crate::Operation { place: crate::job::Place::None, ..*o }).collect::<Vec<_>>()
+    };
     assert_eq!(bare(&binary), bare(&text));
     for op in 0..binary.operations().len() as u32 {
         assert_eq!((binary.after_end(op), binary.after_start(op)), (text.after_end(op), text.after_start(op)));

@@ -22,6 +22,8 @@ struct Running {
     progress: Option<Progress>,
     /// Endpoints of each message that have to close until its sender knows that all of it has arrived.
     senders: Vec<u16>,
+    /// Receivers that lack a message.
+    undelivered: u64,
     /// Why it will never be complete.
     stopped: Option<String>,
 }
@@ -67,6 +69,7 @@ impl Jobs {
                     first: number,
                     progress: None,
                     senders: Vec::new(),
+                    undelivered: 0,
                     stopped: None,
                 });
                 jobs.running.len() as u32 - 1
@@ -75,6 +78,7 @@ impl Jobs {
             let running = &mut jobs.running[job as usize];
             debug_assert_eq!(running.first + running.senders.len() as u32, number, "they begin together");
             running.senders.push(0);
+            running.undelivered += session.sinks.len() as u64;
         }
         jobs
     }
@@ -107,7 +111,10 @@ impl Jobs {
 
     /// A receiver of a session has all of it at a time.
     pub(super) fn delivered(&mut self, session: u32, receiver: u16, at: Time) {
-        if let Some((_, Running { progress: Some(progress), .. }, message)) = self.of(session) {
+        if let Some((_, Running { progress: Some(progress), undelivered, stopped: None, .. }, message)) =
+            self.of(session)
+        {
+            *undelivered -= 1;
             progress.delivered(message, receiver, at);
         }
     }
@@ -121,7 +128,10 @@ impl Jobs {
 
     /// An endpoint of a session that sends has closed.
     pub(super) fn sender_closed(&mut self, session: u32, now: Time) {
-        let Some((_, Running { progress: Some(progress), senders, .. }, message)) = self.of(session) else { return };
+        let Some((_, Running { progress: Some(progress), senders, stopped: None, .. }, message)) = self.of(session)
+        else {
+            return;
+        };
         let left = &mut senders[message as usize];
         *left = left.saturating_sub(1);
         if *left == 0 {
@@ -143,7 +153,8 @@ impl Jobs {
     /// When something happens next.
     pub(super) fn due(&self) -> Option<Time> {
         let stops = (!self.to_stop.is_empty()).then_some(Time::ZERO);
-        self.running.iter().filter_map(|job| job.progress.as_ref()?.due()).chain(stops).min()
+        let goes_on = self.running.iter().filter(|job| job.stopped.is_none());
+        goes_on.filter_map(|job| job.progress.as_ref()?.due()).chain(stops).min()
     }
 
     /// What is due by now happens: takes the sessions that begin.
@@ -165,11 +176,13 @@ impl Jobs {
         Some((job.stopped.clone().unwrap_or_default(), job.first..job.first + job.senders.len() as u32))
     }
 
-    /// No message is on its way any more: what is left needs no network. A sender that has heard nothing by now, after the last
+    /// The run is over. Of jobs whose messages have all arrived, what is left needs no network and happens. A sender that has heard nothing by now, after the last
     /// message, waits no longer.
     pub(super) fn finish(&mut self, now: Time) {
         for job in &mut self.running {
-            let Running { progress: Some(progress), stopped: None, senders, .. } = job else { continue };
+            let Running { progress: Some(progress), stopped: None, undelivered: 0, senders, .. } = job else {
+                continue;
+            };
             for (message, left) in (0..).zip(senders) {
                 if std::mem::take(left) > 0 {
                     progress.acknowledged(message, now);

@@ -440,13 +440,15 @@ impl Ledger {
         self.rows[session as usize].receivers[usize::from(receiver)].straggler = Some(Straggler::Detached);
     }
 
-    /// A sender has given up a receiver. The receiver may be complete, with its message still in flight.
-    pub(super) fn dropped(&mut self, session: u32, receiver: Peer) {
+    /// A sender has given up a receiver. The receiver may be complete, with its message still in flight: false.
+    pub(super) fn dropped(&mut self, session: u32, receiver: Peer) -> bool {
         let row = &mut self.rows[session as usize].receivers[usize::from(receiver)];
         if row.is_open() {
             row.straggler = Some(Straggler::Dropped);
             self.wait_no_more(session, receiver);
+            return true;
         }
+        false
     }
 
     /// An endpoint has given up; the first to do so says why.

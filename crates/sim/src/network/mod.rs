@@ -538,9 +538,7 @@ impl Network {
     /// Collects the counters of the endpoints that are still open, and those of all transmissions that have begun, whoever has
     /// looked at their ports. Call once, at the end.
     pub fn finish(&mut self) {
-        if self.ledger.unfinished() == 0 {
-            self.hosts.jobs.finish(self.engine.now());
-        }
+        self.hosts.jobs.finish(self.engine.now());
         self.fabric.catch_up(&mut self.engine);
         self.monitor.finish(&mut self.engine, &mut self.fabric, &self.hosts, &self.ledger);
         self.hosts.finish(&mut self.ledger);

@@ -37,7 +37,9 @@ impl Plan {
         for (workload, config) in scenario.workload.iter().enumerate() {
             let Some(job) = &config.job else { continue };
             let error = |fault: Fault| WorkloadError { workload, fault: fault.under("job") };
-            let placed = job.open(&context, run.seed).map_err(|f| Box::new(self.workload_error(run, &error(f))))?;
+            let placed = job
+                .open(&context, random::mix(run.seed) ^ workload as u64)
+                .map_err(|f| Box::new(self.workload_error(run, &error(f))))?;
             workloads[workload].job = Some(Arc::new(placed));
         }
         let sessions = generate(&workloads, &context, run.seed)

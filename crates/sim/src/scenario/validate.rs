@@ -166,6 +166,9 @@ impl Scenario {
                 ));
             }
         }
+        if self.run.stop_size.is_some() && self.workload.iter().any(|workload| workload.job.is_some()) {
+            faults.push(Fault::new("run.stop_size", "a job goes on whatever the size of its messages: not with `job`"));
+        }
         let waits_for_nothing = match self.run.stop {
             super::Stop::All => self.workload.iter().all(WorkloadConfig::is_endless),
             super::Stop::Foreground => self.workload.iter().all(WorkloadConfig::is_background),
@@ -208,7 +211,7 @@ fn check_workload(workload: &WorkloadConfig, base: &Path) -> Vec<Fault> {
             faults.extend(crate::workload::read_file(base, &trace.file).err().map(|f| f.under("trace.file")));
         }
         if let Some(file) = workload.job.as_ref().and_then(|job| job.file.as_ref()) {
-            faults.extend(crate::workload::read_file(base, file).err().map(|f| f.under("job.file")));
+            faults.extend(crate::workload::read_bytes(base, file).err().map(|f| f.under("job.file")));
         }
     }
     faults

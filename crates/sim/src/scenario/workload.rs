@@ -160,7 +160,7 @@ impl WorkloadConfig {
         ];
         for (key, given) in given {
             if given {
-                faults.push(Fault::new(key, "the job says it: not with `job`"));
+                faults.push(Fault::new(key, "not with `job`, whose operations say what is sent and when"));
             }
         }
         if let Some(fallback) = self.fallback {

@@ -161,7 +161,7 @@ fn of_job(job: &PlacedJob, fabric: &Context, group: u16) -> Result<Vec<Session>,
     if messages > fabric.sessions_max {
         let message =
             format!("{messages} messages are more than the {} for which there is memory", fabric.sessions_max);
-        return Err(too_many("job.file", &message));
+        return Err(too_many("job", &message));
     }
     match job.hosts.iter().find(|&&host| fabric.find(host).is_none()) {
         Some(host) => Err(Fault::new("job.hosts", format!("host {host} is kept for another workload"))),

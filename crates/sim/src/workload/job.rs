@@ -6,6 +6,7 @@ use super::placement::known_host;
 use super::trace::StartUnit;
 use super::{Mode, Session};
 use anabranch_job::collective::{self, Algorithm, Choice, Collective};
+use anabranch_job::job::RANKS_MAX;
 use anabranch_job::read::chakra::{self, Groups};
 use anabranch_job::read::{self, Format as FileFormat};
 use anabranch_job::{Action, Builder, Job, JobError, Settings};
@@ -103,13 +104,29 @@ fn one() -> u32 {
 }
 
 impl CollectiveConfig {
-    fn job(&self) -> Result<Job, Fault> {
+    fn check(&self) -> Result<(), Fault> {
         if self.ranks < 2 {
             return Err(Fault::new("ranks", format!("must be at least 2, not {}", self.ranks)));
         }
         if self.rounds == 0 {
             return Err(Fault::new("rounds", "must be at least 1"));
         }
+        if self.size.0 == 0 {
+            return Err(Fault::new("size", "must be above zero"));
+        }
+        let what = (self.kind, self.algorithm);
+        collective::check(what, u64::from(self.ranks), self.chunks)
+            .map_err(|e| Fault { hint: e.hint, ..Fault::new("", e.message) })
+    }
+
+    /// Its messages, at most.
+    fn messages(&self) -> u64 {
+        let once = collective::messages_at_most((self.kind, self.algorithm), u64::from(self.ranks), self.chunks);
+        once.saturating_mul(u64::from(self.rounds))
+    }
+
+    fn job(&self) -> Result<Job, Fault> {
+        self.check()?;
         let mut job = Builder::new(self.ranks);
         let members: Vec<u32> = (0..self.ranks).collect();
         let mut last = vec![Vec::new(); members.len()];
@@ -117,6 +134,7 @@ impl CollectiveConfig {
         for _ in 0..self.rounds {
             let what = (self.kind, self.algorithm);
             last = collective::add(&mut job, what, &members, self.size, self.chunks, &last).map_err(fault)?;
+            last = collective::join(&mut job, &members, &last);
         }
         job.build().map_err(fault)
     }
@@ -211,7 +229,7 @@ impl JobConfig {
                 if self.format.is_some() {
                     faults.push(Fault::new("format", "only with `file`"));
                 }
-                faults.extend(collective.job().err().map(|f| f.under("collective")));
+                faults.extend(collective.check().err().map(|f| f.under("collective")));
             }
             (Some(file), None) if self.format().is_none() => faults.push(
                 Fault::new("file", format!("the ending of {file:?} does not tell the format"))
@@ -242,7 +260,10 @@ impl JobConfig {
         if !(0.0..=100.0).contains(&self.jitter) {
             faults.push(Fault::new("jitter", format!("must be from 0 to 100, not {}", self.jitter)));
         }
-        for slow in &self.slow {
+        for (n, slow) in self.slow.iter().enumerate() {
+            if self.slow[..n].iter().any(|before| before.rank == slow.rank) {
+                faults.push(Fault::new("slow", format!("rank {} is named twice", slow.rank)));
+            }
             if !(slow.times > 0.0 && slow.times <= 1000.0) {
                 faults.push(Fault::new("slow", format!("`times` must be above 0, to 1000, not {}", slow.times)));
             }
@@ -287,17 +308,21 @@ impl JobConfig {
                 chakra::groups(&text).map_err(|e| Fault::of_job(Path::new(name), e).under("groups"))?
             }
         };
+        let (folder, own) = file.rsplit_once('/').unwrap_or(("", file));
         let (before, after) =
-            file.rsplit_once(".0.").or_else(|| Some((file.strip_suffix(".0")?, ""))).ok_or_else(|| {
-                Fault::new("file", format!("{file:?} is not named as that of rank 0")).hint("file = \"trace.0.et\"")
+            own.rsplit_once(".0.").or_else(|| Some((own.strip_suffix(".0")?, ""))).ok_or_else(|| {
+                Fault::new("file", format!("{own:?} is not named as that of rank 0")).hint("file = \"trace.0.et\"")
             })?;
-        let dot = if after.is_empty() { "" } else { "." };
-        let name = |rank: u32| format!("{before}.{rank}{dot}{after}");
-        let ranks = (0..).take_while(|&rank| rank == 0 || base.join(name(rank)).exists()).count() as u32;
-        let mut read = |rank: u32| super::read_bytes(base, &name(rank)).map_err(|fault| JobError::at(0, fault.message));
+        let (dot, slash) = (if after.is_empty() { "" } else { "." }, if folder.is_empty() { "" } else { "/" });
+        let name = |rank: &str| format!("{folder}{slash}{before}.{rank}{dot}{after}");
+        let ranks = 1 + last_rank(&base.join(folder), before, &format!("{dot}{after}"));
+        let mut read = |rank: u32| {
+            super::read_bytes(base, &name(&rank.to_string())).map_err(|fault| JobError::at(0, fault.message))
+        };
         let job = chakra::job(ranks, &mut read, &groups, choice);
-        let job = job.map_err(|e| Fault::of_job(Path::new(file), e).under("file"))?;
-        Ok((job, format!("{before}.*{dot}{after}")))
+        let all = name("*");
+        let job = job.map_err(|e| Fault::of_job(Path::new(&all), e).under("file"))?;
+        Ok((job, all))
     }
 
     /// Reads the file, or expands the collective, and finds the hosts of its ranks. `seed`: that of the run.
@@ -305,6 +330,17 @@ impl JobConfig {
     /// # Errors
     /// If the file cannot be read, is no job that can end, or has more ranks than there are hosts.
     pub fn open(&self, fabric: &Context, seed: u64) -> Result<PlacedJob, Fault> {
+        if let Some(collective) = &self.collective {
+            if collective.ranks > fabric.fabric_hosts() {
+                let message = format!("there are {} hosts, each for one rank", fabric.fabric_hosts());
+                return Err(Fault::new("collective.ranks", message).hint("a larger fabric"));
+            }
+            if collective.messages() > fabric.sessions_max {
+                let most = fabric.sessions_max;
+                let message = format!("more messages than the {most} sessions for which there is memory");
+                return Err(Fault::new("collective", message).hint("fewer ranks, or in [run] a higher memory_limit"));
+            }
+        }
         let (job, name) = self.read(&fabric.base)?;
         if job.sends().is_empty() {
             return Err(Fault::new("", format!("{name} sends nothing: it needs no network")));
@@ -328,6 +364,11 @@ impl JobConfig {
         if let Some(slow) = self.slow.iter().find(|slow| slow.rank >= ranks) {
             return Err(Fault::new("slow", format!("there is no rank {}: {name} has {ranks}", slow.rank)));
         }
+        let varies = !self.slow.is_empty() || self.jitter > 0.0;
+        if varies && !job.operations().iter().any(|operation| matches!(operation.action, Action::Calc(_))) {
+            let key = if self.slow.is_empty() { "jitter" } else { "slow" };
+            return Err(Fault::new(key, format!("is about computations: {name} has none")));
+        }
         let settings = Settings {
             overhead: self.overhead,
             eager: self.eager,
@@ -337,6 +378,19 @@ impl JobConfig {
         };
         Ok(PlacedJob { job: Arc::new(job), hosts, settings, start: Time::ZERO + self.start })
     }
+}
+
+/// The largest rank of which there is a file `<before>.<rank><after>` in a folder; 0 if there is none.
+fn last_rank(folder: &Path, before: &str, after: &str) -> u32 {
+    let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let names = std::fs::read_dir(here).into_iter().flatten();
+    let names = names.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let rank = |name: String| {
+        let middle = name.strip_prefix(before)?.strip_prefix('.')?.strip_suffix(after)?;
+        let rank: u32 = middle.parse().ok()?;
+        (rank.to_string() == middle && rank < RANKS_MAX).then_some(rank)
+    };
+    names.filter_map(rank).max().unwrap_or(0)
 }
 
 impl PlacedJob {

@@ -37,8 +37,11 @@ impl Hosts {
             }
             Event::PeerDropped(peer) => {
                 // A receiver that is gone has everything.
-                if let Some(receiver) = self.receiver_of(place, peer) {
-                    ledger.dropped(place.session, receiver);
+                if let Some(receiver) = self.receiver_of(place, peer)
+                    && ledger.dropped(place.session, receiver)
+                {
+                    self.jobs.stop(place.session, "a receiver was given up");
+                    self.await_requests(engine);
                 }
                 true
             }
