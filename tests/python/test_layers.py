@@ -75,12 +75,13 @@ LAYERS = {
         host
     """,
     "job": """
-        error
-        check job
-        matching order settings
+        error job
+        check matching order settings
+        builder
         progress
         loggops
-        collective read
+        collective
+        read
     """,
     "traffic": """
         compress stamp watch

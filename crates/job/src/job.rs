@@ -1,7 +1,5 @@
 //! Operations and what each waits for.
 
-use crate::check;
-use crate::error::JobError;
 use anabranch_transport::{Bytes, Duration};
 use std::fmt;
 
@@ -153,6 +151,25 @@ pub struct Job {
 }
 
 impl Job {
+    /// Of operations, and pairs of one and one that waits for its end, or its start. What is wrong is not said here.
+    pub(crate) fn new(
+        ranks: u32,
+        operations: Vec<Operation>,
+        lists: Vec<Vec<u32>>,
+        after_end: &[(Op, Op)],
+        after_start: &[(Op, Op)],
+    ) -> Self {
+        let count = operations.len();
+        let mut waits = vec![0; count];
+        for &(_, op) in after_end.iter().chain(after_start) {
+            waits[op as usize] += 1;
+        }
+        let sends = (0..).zip(&operations).filter(|(_, o)| matches!(o.action, Action::Send { .. }));
+        let sends = sends.map(|(op, _)| op).collect();
+        let (after_end, after_start) = (Dependents::new(count, after_end), Dependents::new(count, after_start));
+        Self { ranks, operations, lists, after_end, after_start, waits, sends }
+    }
+
     /// How many ranks it has.
     pub fn ranks(&self) -> u32 {
         self.ranks
@@ -206,127 +223,5 @@ impl Job {
             }
         }
         any
-    }
-}
-
-/// A job under construction.
-#[derive(Clone, Debug, Default)]
-pub struct Builder {
-    ranks: u32,
-    operations: Vec<Operation>,
-    lists: Vec<Vec<u32>>,
-    after_end: Vec<(Op, Op)>,
-    after_start: Vec<(Op, Op)>,
-}
-
-impl Builder {
-    /// Of a job with so many ranks.
-    pub fn new(ranks: u32) -> Self {
-        Self { ranks, ..Self::default() }
-    }
-
-    /// How many ranks there are.
-    pub fn ranks(&self) -> u32 {
-        self.ranks
-    }
-
-    /// How many operations there are so far: the number of the next.
-    pub fn next(&self) -> Op {
-        self.operations.len() as Op
-    }
-
-    /// Adds an operation.
-    pub fn add(&mut self, rank: u32, action: Action) -> Op {
-        self.push(Operation { rank, stream: 0, action, place: Place::None })
-    }
-
-    /// Adds an operation with all that is known of it.
-    pub fn push(&mut self, operation: Operation) -> Op {
-        self.operations.push(operation);
-        self.next() - 1
-    }
-
-    /// A list of ranks for [`Peers::List`].
-    pub fn list(&mut self, ranks: Vec<u32>) -> Peers {
-        self.lists.push(ranks);
-        Peers::List(self.lists.len() as u32 - 1)
-    }
-
-    /// `op` does not start before `before` has finished.
-    pub fn after(&mut self, op: Op, before: Op) {
-        self.after_end.push((before, op));
-    }
-
-    /// `op` does not start before `before` has started.
-    pub fn after_start(&mut self, op: Op, before: Op) {
-        self.after_start.push((before, op));
-    }
-
-    /// The job.
-    ///
-    /// # Errors
-    /// If an operation names a rank that there is not or its own, operations wait for each other in a circle, a message is never
-    /// received, or a receive never gets one.
-    pub fn build(mut self) -> Result<Job, JobError> {
-        self.check_ranks()?;
-        for pairs in [&mut self.after_end, &mut self.after_start] {
-            // Whoever is named twice is waited for once.
-            pairs.sort_unstable();
-            pairs.dedup();
-        }
-        let count = self.operations.len();
-        let mut waits = vec![0; count];
-        for &(_, op) in self.after_end.iter().chain(&self.after_start) {
-            waits[op as usize] += 1;
-        }
-        let sends = (0..).zip(&self.operations).filter(|(_, o)| matches!(o.action, Action::Send { .. }));
-        let sends = sends.map(|(op, _)| op).collect();
-        let job = Job {
-            after_end: Dependents::new(count, &self.after_end),
-            after_start: Dependents::new(count, &self.after_start),
-            ranks: self.ranks,
-            operations: self.operations,
-            lists: self.lists,
-            waits,
-            sends,
-        };
-        check::order(&job)?;
-        check::messages(&job)?;
-        Ok(job)
-    }
-
-    fn check_ranks(&self) -> Result<(), JobError> {
-        let ranks = self.ranks;
-        if ranks == 0 || ranks > RANKS_MAX {
-            return Err(JobError::at(0, format!("a job has from 1 to {RANKS_MAX} ranks, not {ranks}")));
-        }
-        if self.operations.len() as u64 > OPERATIONS_MAX {
-            return Err(JobError::at(0, format!("{} operations are too many", self.operations.len())));
-        }
-        for operation in &self.operations {
-            let wrong = |message: String| Err(JobError::at(operation.place.line(), message));
-            let peers = match &operation.action {
-                Action::Send { to: Peers::One(to), .. } => std::slice::from_ref(to),
-                Action::Send { to: Peers::List(list), .. } => &self.lists[*list as usize][..],
-                Action::Receive { from: Some(from), .. } => std::slice::from_ref(from),
-                Action::Receive { from: None, .. } | Action::Calc(_) | Action::Wait(_) => &[],
-            };
-            if let Some(unknown) = peers.iter().chain([&operation.rank]).find(|&&rank| rank >= ranks) {
-                return wrong(format!("there is no rank {unknown}: ranks are numbered 0 to {}", ranks - 1));
-            }
-            if peers.contains(&operation.rank) {
-                return wrong(format!("rank {} has a message for itself", operation.rank));
-            }
-            if matches!(operation.action, Action::Send { .. }) && peers.is_empty() {
-                return wrong(format!("a message of rank {} is for nobody", operation.rank));
-            }
-            let mut sorted = peers.to_vec();
-            sorted.sort_unstable();
-            let twice = (1..sorted.len()).find(|&n| sorted[n - 1] == sorted[n]).map(|n| sorted[n]);
-            if let Some(twice) = twice {
-                return wrong(format!("rank {twice} is to receive the same message twice"));
-            }
-        }
-        Ok(())
     }
 }

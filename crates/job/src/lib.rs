@@ -10,6 +10,7 @@
 //!
 //! The two most important types are [`Job`] and [`Progress`]. A simulator of packets is another driver, elsewhere.
 
+pub mod builder;
 mod check;
 pub mod collective;
 pub mod error;
@@ -21,7 +22,8 @@ pub mod progress;
 pub mod read;
 pub mod settings;
 
+pub use builder::Builder;
 pub use error::JobError;
-pub use job::{Action, Builder, Job, Op, Operation, Peers};
+pub use job::{Action, Job, Op, Operation, Peers};
 pub use progress::Progress;
 pub use settings::Settings;

@@ -229,7 +229,8 @@ impl Model<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::{Builder, Peers};
+    use crate::builder::Builder;
+    use crate::job::Peers;
 
     /// The example of `LogGOPSim`'s README: a binomial reduction among 8 hosts with its default parameters. It shows these times,
     /// to the nanosecond; messages have 1024 bytes (`(34914 / 3 - 2 x 1500 - 2500) / 6 + 1`).

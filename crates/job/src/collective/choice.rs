@@ -1,8 +1,9 @@
 //! Which algorithm does each collective of a job that only says what it does.
 
 use super::{Algorithm, Collective, add};
+use crate::builder::Builder;
 use crate::error::JobError;
-use crate::job::{Builder, Op};
+use crate::job::Op;
 use anabranch_transport::Bytes;
 
 /// Which algorithm does each collective.

@@ -4,8 +4,9 @@
 //! sends one message at a time and receives one (Thakur, Rabenseifner, Gropp: Optimization of Collective Communication Operations in MPICH,
 //! 2005). The tests hold each algorithm to its time, to the byte.
 
+use crate::builder::Builder;
 use crate::error::JobError;
-use crate::job::{Action, Builder, OPERATIONS_MAX, Op, Operation, Peers, Place, RANKS_MAX};
+use crate::job::{Action, OPERATIONS_MAX, Op, Operation, Peers, Place, RANKS_MAX};
 use anabranch_transport::{Bytes, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

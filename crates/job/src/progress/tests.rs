@@ -1,5 +1,6 @@
 use super::*;
-use crate::job::{Builder, Operation, Peers, Place};
+use crate::builder::Builder;
+use crate::job::{Operation, Peers, Place};
 use anabranch_transport::Bytes;
 
 const US: fn(u64) -> Duration = Duration::from_us;

@@ -8,9 +8,10 @@
 //! What cannot be replayed truthfully is refused, with rank and node: a send without its peer (the converter from `PyTorch` loses it), a
 //! computation that says operations and no time, collectives whose members do not agree.
 
+use crate::builder::Builder;
 use crate::collective::{self, Choice, Collective};
 use crate::error::JobError;
-use crate::job::{Action, Builder, Job, Op, Operation, Peers, Place};
+use crate::job::{Action, Job, Op, Operation, Peers, Place};
 use anabranch_transport::{Bytes, Duration};
 use flate2::read::GzDecoder;
 use prost::Message as _;

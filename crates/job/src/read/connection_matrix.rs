@@ -7,8 +7,9 @@
 //! `recv_done_trigger k` when its receiver has all data; one `trigger k` begins when it goes off. A `oneshot` goes off at its only call and
 //! begins all its connections; a `barrier` at its last; a `multishot` begins one connection at each call, in order.
 
+use crate::builder::Builder;
 use crate::error::JobError;
-use crate::job::{Action, Builder, Job, Op, Operation, Peers, Place};
+use crate::job::{Action, Job, Op, Operation, Peers, Place};
 use anabranch_transport::units::ParseError;
 use anabranch_transport::{Bytes, Duration};
 use std::collections::BTreeMap;

@@ -11,8 +11,9 @@
 //! As `LogGOPSim`'s converter (`src/LogGOPSim/txt2bin.re`) it knows `//` and `/* */`; labels belong to their rank, and must stand before
 //! they are used.
 
+use crate::builder::Builder;
 use crate::error::JobError;
-use crate::job::{Action, Builder, Job, Op, Operation, Peers, Place, RANKS_MAX};
+use crate::job::{Action, Job, Op, Operation, Peers, Place, RANKS_MAX};
 use anabranch_transport::{Bytes, Duration};
 use std::collections::BTreeMap;
 

@@ -7,8 +7,9 @@
 //!         u32 how many wait for its end, u32 the first of them in the appendix, u32 how many for its start, u32 the first of them
 //! ```
 
+use crate::builder::Builder;
 use crate::error::JobError;
-use crate::job::{Action, Builder, Job, Op, Operation, Peers, Place, RANKS_MAX};
+use crate::job::{Action, Job, Op, Operation, Peers, Place, RANKS_MAX};
 use anabranch_transport::{Bytes, Duration};
 
 /// The first eight bytes.

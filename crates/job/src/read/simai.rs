@@ -14,9 +14,10 @@
 //!
 //! Refused: pipelines (the text has no peers), checkpoints, and collectives that are no single one.
 
+use crate::builder::Builder;
 use crate::collective::{Choice, Collective, add_by_choice};
 use crate::error::JobError;
-use crate::job::{Action, Builder, Job, OPERATIONS_MAX, Op, Operation, Place, RANKS_MAX};
+use crate::job::{Action, Job, OPERATIONS_MAX, Op, Operation, Place, RANKS_MAX};
 use anabranch_transport::{Bytes, Duration};
 
 /// The latest that anything may last: a day, in nanoseconds.
