@@ -214,7 +214,7 @@ pub fn messages_at_most((collective, algorithm): (Collective, Algorithm), member
         Algorithm::RecursiveDoubling | Algorithm::Bruck => members * steps,
         Algorithm::Binomial => others,
         Algorithm::Chain => others * chunks,
-        Algorithm::DoubleTree => 2 * twice * members * chunks,
+        Algorithm::DoubleTree => 2 * twice * others * chunks,
         Algorithm::ScatterAllGather => others + members * others,
         Algorithm::Pairwise | Algorithm::Linear | Algorithm::OneToMany => to_each,
     }
