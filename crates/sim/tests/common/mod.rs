@@ -186,14 +186,20 @@ pub(crate) fn complete(setup: Setup) -> RunRecord {
     record
 }
 
+/// What every random run must keep to while it goes on.
+fn keeps_going(network: &Network) -> bool {
+    /// So many events only a run has that never ends.
+    const EVENTS: u64 = 30_000_000;
+    assert!(network.conservation().holds(), "{:?}", network.conservation());
+    assert!(network.events() < EVENTS, "{EVENTS} events by {:?}", network.now());
+    true
+}
+
 /// Runs to the end, with its events scheduled in this way.
 pub(crate) fn scheduled(setup: Setup, scheduling: Scheduling) -> RunRecord {
     let mut network = Network::new(setup);
     network.schedule_in(scheduling);
-    let ending = network.run(|network| {
-        assert!(network.conservation().holds(), "{:?}", network.conservation());
-        true
-    });
+    let ending = network.run(keeps_going);
     RunRecord::take(&mut network, ending)
 }
 
@@ -207,11 +213,7 @@ pub(crate) fn in_parts(setup: Setup, parts: usize) -> Option<(RunRecord, Divisio
 pub(crate) fn in_parts_scheduled(setup: Setup, parts: usize, scheduling: Scheduling) -> Option<(RunRecord, Division)> {
     let mut network = Network::new(setup);
     network.schedule_in(scheduling);
-    let keep_going = |n: &Network| {
-        assert!(n.conservation().holds(), "{:?}", n.conservation());
-        true
-    };
-    let (ending, division) = network.run_in_parts(parts, keep_going).ok()?;
+    let (ending, division) = network.run_in_parts(parts, keeps_going).ok()?;
     Some((RunRecord::take(&mut network, ending), division))
 }
 
