@@ -76,8 +76,8 @@ LAYERS = {
     """,
     "job": """
         error job
-        check matching order settings
-        builder
+        check matching order
+        builder settings
         progress
         loggops
         collective

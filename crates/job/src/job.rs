@@ -9,8 +9,8 @@ pub type Op = u32;
 /// A job has at most so many ranks.
 pub const RANKS_MAX: u32 = 1 << 24;
 
-/// A job has at most so many operations.
-pub const OPERATIONS_MAX: u64 = 1 << 26;
+/// A job has at most so many operations, which bounds what a small file can ask for.
+pub const OPERATIONS_MAX: u64 = 1 << 24;
 
 /// Who a message is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -370,4 +370,6 @@ impl Progress {
 }
 
 #[cfg(test)]
+pub(crate) mod driving;
+#[cfg(test)]
 mod tests;

@@ -2,6 +2,8 @@
 
 use crate::job::Op;
 use anabranch_transport::{Bytes, Duration};
+use rand::{RngExt as _, SeedableRng as _};
+use rand_xoshiro::SplitMix64;
 
 /// How hosts carry a job out.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -25,16 +27,8 @@ impl Settings {
             return time;
         }
         let slow = self.slow.iter().find(|(slow, _)| *slow == rank).map_or(1.0, |(_, times)| *times);
-        let share = mix(self.seed ^ mix(u64::from(op))) as f64 / u64::MAX as f64;
-        // Both are exact functions of their arguments on every machine.
+        // A generator for each, so that the order of events decides nothing.
+        let share: f64 = SplitMix64::seed_from_u64(self.seed ^ u64::from(op).rotate_left(32)).random();
         Duration((time.ps() as f64 * slow * (1.0 + self.jitter * share)) as u64)
     }
-}
-
-/// A number that looks random (the finaliser of splitmix64).
-fn mix(n: u64) -> u64 {
-    let n = n.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let n = (n ^ (n >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let n = (n ^ (n >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    n ^ (n >> 31)
 }

@@ -5,9 +5,12 @@ use crate::builder::Builder;
 use crate::error::JobError;
 use crate::job::Op;
 use anabranch_transport::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-/// Which algorithm does each collective.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Which algorithm does each collective of a job that only says what it does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Choice {
     /// Of all-reduce.
     pub all_reduce: Algorithm,
@@ -19,7 +22,7 @@ pub struct Choice {
     pub broadcast: Algorithm,
     /// Of all-to-all.
     pub all_to_all: Algorithm,
-    /// Bytes of a chunk, of algorithms that have them: the last one may be shorter.
+    /// Bytes of a chunk of `chain` and `double-tree`, above zero; the last one may be shorter.
     pub chunk: Bytes,
 }
 

@@ -2,6 +2,7 @@ use super::*;
 use crate::builder::Builder;
 use crate::job::{Operation, Peers, Place};
 use anabranch_transport::Bytes;
+use driving::ended_us;
 
 const US: fn(u64) -> Duration = Duration::from_us;
 const AT: fn(u64) -> Time = |us| Time::ZERO + Duration::from_us(us);
@@ -20,27 +21,7 @@ fn receive(from: u32, bytes: u64) -> Action {
 
 /// A network in which a message is there after 1 us and 1 us for each kilobyte, and acknowledged 1 us later.
 fn drive(job: Job, settings: Settings) -> Progress {
-    let mut progress = Progress::new(Arc::new(job), settings, Time::ZERO);
-    let mut now = Time::ZERO;
-    loop {
-        while let Some(message) = progress.take_message() {
-            let Action::Send { bytes, .. } = progress.job().operations()[message.op as usize].action else {
-                panic!("only what sends is sent")
-            };
-            let at = now + US(1 + bytes.0 / 1000);
-            for receiver in 0..progress.job().receivers(message.op).len() {
-                progress.delivered(message.number, receiver as u16, at);
-            }
-            progress.acknowledged(message.number, at + US(1));
-        }
-        let Some(due) = progress.due() else { return progress };
-        now = due;
-        progress.advance(now);
-    }
-}
-
-fn ended(progress: &Progress) -> Vec<u64> {
-    progress.times().iter().map(|times| times.ended.expect("it has ended").since(Time::ZERO).ps() / 1_000_000).collect()
+    driving::drive(job, settings, |bytes| US(1 + bytes.0 / 1000), US(1))
 }
 
 #[test]
@@ -55,7 +36,7 @@ fn a_message_there_and_back_and_what_each_waits_for() {
     let progress = drive(b.build().unwrap(), Settings::default());
     // There at 2, thought until 7, back at 11; a sender goes on when all is acknowledged.
     assert_eq!((there, back), (0, 1));
-    assert_eq!(ended(&progress), [3, 11, 2, 7, 12]);
+    assert_eq!(ended_us(&progress), [3, 11, 2, 7, 12]);
     assert_eq!(progress.times()[1].started, Some(AT(0)));
     let ranks = progress.ranks();
     assert_eq!((ranks[1].computing, ranks[1].ended, ranks[1].operations), (US(5), Some(AT(12)), 3));
@@ -73,9 +54,9 @@ fn small_messages_are_copied_and_large_ones_are_waited_for() {
     let settings = Settings { eager: Bytes(1000), overhead: US(2), ..Settings::default() };
     let progress = drive(b.build().unwrap(), settings);
     // Each takes 2 us of its stream at both ends.
-    assert_eq!(ended(&progress)[small as usize], 2);
-    assert_eq!(ended(&progress)[large as usize], 4 + 2 + 1);
-    assert_eq!(ended(&progress)[2..], [4 + 2, 6 + 2]);
+    assert_eq!(ended_us(&progress)[small as usize], 2);
+    assert_eq!(ended_us(&progress)[large as usize], 4 + 2 + 1);
+    assert_eq!(ended_us(&progress)[2..], [4 + 2, 6 + 2]);
 }
 
 #[test]
@@ -85,7 +66,7 @@ fn a_stream_does_one_thing_after_the_other_and_streams_go_side_by_side() {
         b.push(Operation { rank: 0, stream, action: calc(us), place: Place::None });
     }
     let progress = drive(b.build().unwrap(), Settings::default());
-    assert_eq!(ended(&progress), [3, 7, 5]);
+    assert_eq!(ended_us(&progress), [3, 7, 5]);
     assert_eq!(progress.ranks()[0].computing, US(7), "time, not work");
 }
 
@@ -97,7 +78,7 @@ fn what_waits_for_a_start_goes_beside() {
     b.after(second, first);
     b.after_start(beside, second);
     let progress = drive(b.build().unwrap(), Settings::default());
-    assert_eq!(ended(&progress), [3, 7, 4]);
+    assert_eq!(ended_us(&progress), [3, 7, 4]);
 }
 
 #[test]
@@ -109,7 +90,7 @@ fn one_message_for_several() {
         b.add(rank, receive(0, 2000));
     }
     let progress = drive(b.build().unwrap(), Settings::default());
-    assert_eq!(ended(&progress), [4, 3, 3, 3]);
+    assert_eq!(ended_us(&progress), [4, 3, 3, 3]);
 }
 
 #[test]
@@ -136,7 +117,7 @@ fn a_message_that_comes_too_early_waits_for_its_receive() {
     let (busy, late) = (b.add(1, calc(9)), b.add(1, receive(0, 1000)));
     b.after(late, busy);
     let progress = drive(b.build().unwrap(), Settings::default());
-    assert_eq!(ended(&progress), [3, 9, 9]);
+    assert_eq!(ended_us(&progress), [3, 9, 9]);
     assert_eq!(progress.times()[late as usize].started, Some(AT(9)));
 }
 

@@ -1,7 +1,8 @@
 use super::*;
+use crate::Settings;
 use crate::job::Action;
+use crate::progress::driving::{drive, ended_us};
 use crate::{Peers, loggops};
-use crate::{Progress, Settings};
 use anabranch_transport::{Bytes, Duration, Time};
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -16,21 +17,9 @@ fn matrix(text: &str) -> Result<Job, String> {
     read(text.as_bytes(), CM).map_err(|e| format!("{}: {e}", e.line))
 }
 
-/// When the operations of a job end if each message is there after 1 us, and acknowledged at once.
+/// When the operations of a job end, in microseconds, if each message is there after one, and acknowledged at once.
 fn ends(job: Job) -> Vec<u64> {
-    let mut progress = Progress::new(Arc::new(job), Settings::default(), Time::ZERO);
-    let mut now = Time::ZERO;
-    loop {
-        while let Some(message) = progress.take_message() {
-            progress.delivered(message.number, 0, now + Duration::from_us(1));
-            progress.acknowledged(message.number, now + Duration::from_us(1));
-        }
-        let Some(due) = progress.due() else { break };
-        now = due;
-        progress.advance(now);
-    }
-    assert_eq!(progress.stuck(), None);
-    progress.times().iter().map(|t| t.ended.expect("it ends").since(Time::ZERO).ps() / 1_000_000).collect()
+    ended_us(&drive(job, Settings::default(), |_| Duration::from_us(1), Duration::ZERO))
 }
 
 #[test]

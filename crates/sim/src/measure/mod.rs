@@ -239,15 +239,14 @@ fn blocks(network: &Network) -> Vec<BlockRow> {
 
 fn ranks(network: &Network) -> Vec<RankRow> {
     let mut rows = Vec::new();
-    for JobRow { group, progress, placed } in network.jobs() {
+    for JobRow { group, mut ranks, placed } in network.jobs() {
         let workload = &network.groups()[usize::from(group)].name;
         let mut operations = vec![0; placed.hosts.len()];
         for operation in placed.job.operations() {
             operations[operation.rank as usize] += 1;
         }
-        let times =
-            progress.map_or_else(|| vec![RankTimes::default(); placed.hosts.len()], |progress| progress.ranks());
-        for (rank, ((&host, operations), times)) in (0..).zip(placed.hosts.iter().zip(operations).zip(times)) {
+        ranks.resize(placed.hosts.len(), RankTimes::default());
+        for (rank, ((&host, operations), times)) in (0..).zip(placed.hosts.iter().zip(operations).zip(ranks)) {
             if operations > 0 {
                 rows.push(RankRow {
                     workload: workload.clone(),

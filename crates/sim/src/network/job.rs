@@ -6,6 +6,7 @@
 use super::session_group::SessionGroup;
 use crate::workload::{PlacedJob, Session};
 use anabranch_job::Progress;
+use anabranch_job::progress::RankTimes;
 use anabranch_transport::Time;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ const NONE: u32 = u32::MAX;
 
 /// A job of a run.
 struct Running {
+    group: u16,
     placed: Arc<PlacedJob>,
     /// The session of its first message; the others follow.
     first: u32,
@@ -33,8 +35,8 @@ struct Running {
 pub struct JobRow {
     /// The group whose sessions are its messages.
     pub group: u16,
-    /// How far it has come; `None`: it has not begun.
-    pub progress: Option<Progress>,
+    /// How its ranks have spent their time; empty: it has not begun.
+    pub ranks: Vec<RankTimes>,
     /// Its ranks and their hosts.
     pub placed: Arc<PlacedJob>,
 }
@@ -65,6 +67,7 @@ impl Jobs {
             };
             let job = *number_of[usize::from(session.group)].get_or_insert_with(|| {
                 jobs.running.push(Running {
+                    group: session.group,
                     placed: Arc::clone(placed),
                     first: number,
                     progress: None,
@@ -176,8 +179,8 @@ impl Jobs {
         Some((job.stopped.clone().unwrap_or_default(), job.first..job.first + job.senders.len() as u32))
     }
 
-    /// The run is over. Of jobs whose messages have all arrived, what is left needs no network and happens. A sender that has heard nothing by now, after the last
-    /// message, waits no longer.
+    /// The run is over. Of jobs whose messages have all arrived, what is left needs no network and happens. A sender that has heard
+    /// nothing by now, after the last message, waits no longer.
     pub(super) fn finish(&mut self, now: Time) {
         for job in &mut self.running {
             let Running { progress: Some(progress), stopped: None, undelivered: 0, senders, .. } = job else {
@@ -205,14 +208,10 @@ impl Jobs {
     }
 
     /// What has become of each.
-    pub(super) fn rows(&self, groups: &[SessionGroup]) -> Vec<JobRow> {
-        let group = |placed: &Arc<PlacedJob>| {
-            let same = |group: &SessionGroup| group.job.as_ref().is_some_and(|job| Arc::ptr_eq(job, placed));
-            groups.iter().position(same).unwrap_or_default() as u16
-        };
+    pub(super) fn rows(&self) -> Vec<JobRow> {
         let row = |job: &Running| JobRow {
-            group: group(&job.placed),
-            progress: job.progress.clone(),
+            group: job.group,
+            ranks: job.progress.as_ref().map(Progress::ranks).unwrap_or_default(),
             placed: Arc::clone(&job.placed),
         };
         self.running.iter().map(row).collect()

@@ -15,6 +15,7 @@ use crate::network::{self, Change, Needs, Network, Sampling, SessionGroup, Setup
 use crate::random;
 use crate::workload::{Connections, Context, Fault, PlacedJob, Session, Workload, WorkloadError, generate};
 use anabranch_transport::{Bytes, Duration, Time};
+use rand::Rng as _;
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,7 +39,7 @@ impl Plan {
             let Some(job) = &config.job else { continue };
             let error = |fault: Fault| WorkloadError { workload, fault: fault.under("job") };
             let placed = job
-                .open(&context, random::mix(run.seed) ^ workload as u64)
+                .open(&context, random::substream(run.seed, "computations", workload as u64).next_u64())
                 .map_err(|f| Box::new(self.workload_error(run, &error(f))))?;
             workloads[workload].job = Some(Arc::new(placed));
         }

@@ -40,7 +40,7 @@ pub struct JobConfig {
     pub ranks: Option<u32>,
     /// Of a Chakra trace or a `SimAI` workload: which algorithm does each collective.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub algorithms: Option<AlgorithmsConfig>,
+    pub algorithms: Option<Choice>,
     /// Unit of `start` in a connection matrix: picoseconds in htsim today, microseconds in its early versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_unit: Option<StartUnit>,
@@ -72,7 +72,7 @@ pub struct SlowRank {
     /// Its number.
     pub rank: u32,
     /// How many times as long they take: above 0, to 1000.
-    pub times: f64,
+    pub factor: f64,
 }
 
 /// A collective operation, all by itself.
@@ -154,38 +154,6 @@ pub enum JobFormat {
     Simai,
 }
 
-/// Which algorithm does each collective of a trace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-pub struct AlgorithmsConfig {
-    /// Of all-reduce.
-    pub all_reduce: Algorithm,
-    /// Of all-gather.
-    pub all_gather: Algorithm,
-    /// Of reduce-scatter.
-    pub reduce_scatter: Algorithm,
-    /// Of broadcast.
-    pub broadcast: Algorithm,
-    /// Of all-to-all.
-    pub all_to_all: Algorithm,
-    /// Bytes of a chunk of `chain` and `double-tree`, above zero; the last one may be shorter.
-    pub chunk: Bytes,
-}
-
-impl Default for AlgorithmsConfig {
-    fn default() -> Self {
-        let Choice { all_reduce, all_gather, reduce_scatter, broadcast, all_to_all, chunk } = Choice::default();
-        Self { all_reduce, all_gather, reduce_scatter, broadcast, all_to_all, chunk }
-    }
-}
-
-impl AlgorithmsConfig {
-    fn choice(self) -> Choice {
-        let Self { all_reduce, all_gather, reduce_scatter, broadcast, all_to_all, chunk } = self;
-        Choice { all_reduce, all_gather, reduce_scatter, broadcast, all_to_all, chunk }
-    }
-}
-
 /// A job and the hosts of its ranks.
 #[derive(Clone, Debug)]
 pub struct PlacedJob {
@@ -264,8 +232,8 @@ impl JobConfig {
             if self.slow[..n].iter().any(|before| before.rank == slow.rank) {
                 faults.push(Fault::new("slow", format!("rank {} is named twice", slow.rank)));
             }
-            if !(slow.times > 0.0 && slow.times <= 1000.0) {
-                faults.push(Fault::new("slow", format!("`times` must be above 0, to 1000, not {}", slow.times)));
+            if !(slow.factor > 0.0 && slow.factor <= 1000.0) {
+                faults.push(Fault::new("slow", format!("`factor` must be above 0, to 1000, not {}", slow.factor)));
             }
         }
         if Time::ZERO + self.start > Time::LATEST {
@@ -286,7 +254,7 @@ impl JobConfig {
             return collective.job().map(|job| (job, name)).map_err(|f| f.under("collective"));
         }
         let Some(file) = &self.file else { return Err(Fault::new("", "a job needs `file` or `collective`")) };
-        let choice = self.algorithms.unwrap_or_default().choice();
+        let choice = self.algorithms.unwrap_or_default();
         let format = match self.format() {
             Some(JobFormat::Chakra) => return self.read_chakra(base, file, &choice),
             Some(JobFormat::Goal) => FileFormat::Goal,
@@ -372,7 +340,7 @@ impl JobConfig {
         let settings = Settings {
             overhead: self.overhead,
             eager: self.eager,
-            slow: self.slow.iter().map(|slow| (slow.rank, slow.times)).collect(),
+            slow: self.slow.iter().map(|slow| (slow.rank, slow.factor)).collect(),
             jitter: self.jitter,
             seed,
         };

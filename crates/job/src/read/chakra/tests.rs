@@ -1,9 +1,8 @@
 use super::*;
-use crate::{Progress, Settings};
-use anabranch_transport::Time;
+use crate::Settings;
+use crate::progress::driving::{drive, ended_us};
 use proptest::prelude::*;
 use std::path::Path;
-use std::sync::Arc;
 
 fn read(files: &[Vec<u8>], groups: &Groups) -> Result<Job, String> {
     job(files.len() as u32, &mut |rank| Ok(files[rank as usize].clone()), groups, &Choice::default())
@@ -32,19 +31,8 @@ fn all_reduce(id: u64, size: i64, group: &str) -> Node {
 
 /// When everything has ended, if a message takes 1 us.
 fn takes_us(job: Job) -> u64 {
-    let mut progress = Progress::new(Arc::new(job), Settings::default(), Time::ZERO);
-    let mut now = Time::ZERO;
-    loop {
-        while let Some(message) = progress.take_message() {
-            progress.delivered(message.number, 0, now + Duration::from_us(1));
-            progress.acknowledged(message.number, now + Duration::from_us(1));
-        }
-        let Some(due) = progress.due() else { break };
-        now = due;
-        progress.advance(now);
-    }
-    assert_eq!(progress.stuck(), None);
-    now.since(Time::ZERO).ps() / 1_000_000
+    let ended = ended_us(&drive(job, Settings::default(), |_| Duration::from_us(1), Duration::ZERO));
+    ended.into_iter().max().unwrap_or(0)
 }
 
 /// ASTRA-sim's examples: an all-reduce of 1 MB by four ranks, and a ring of eight written out.
