@@ -6,6 +6,7 @@
 
 mod bcube;
 mod dcell;
+mod dragonfly;
 mod dumbbell;
 mod error;
 mod fat_tree;
@@ -14,6 +15,7 @@ mod jellyfish;
 mod leaf_spine;
 mod links;
 mod mport_ntree;
+mod rail;
 mod star;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -84,6 +86,8 @@ registry! {
     "fat-tree" => fat_tree::FatTree,
     "m-port-n-tree" => mport_ntree::MPortNTree,
     "leaf-spine" => leaf_spine::LeafSpine,
+    "rail" => rail::Rail,
+    "dragonfly" => dragonfly::Dragonfly,
     "jellyfish" => jellyfish::Jellyfish,
     "vl2" => vl2::Vl2,
     "bcube" => bcube::BCube,
