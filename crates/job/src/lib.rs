@@ -6,6 +6,7 @@
 //! | [`collective`] | all-reduce and others as messages, one file an algorithm |
 //! | [`read`] | files that describe jobs, one file each |
 //! | [`progress`] | what a job does when: no network, no clock; a driver asks and tells |
+//! | [`servers`] | links inside a server: what takes them needs no network |
 //! | [`loggops`] | the `LogGOPS` cost model as a driver: an estimate without packets |
 //!
 //! The two most important types are [`Job`] and [`Progress`]. A simulator of packets is another driver, elsewhere.
@@ -20,10 +21,12 @@ mod matching;
 mod order;
 pub mod progress;
 pub mod read;
+pub mod servers;
 pub mod settings;
 
 pub use builder::Builder;
 pub use error::JobError;
 pub use job::{Action, Job, Op, Operation, Peers};
 pub use progress::Progress;
+pub use servers::Servers;
 pub use settings::Settings;

@@ -1,13 +1,15 @@
 //! What a job does when: started operations, streams, messages to send.
 //!
-//! It knows no network. A driver (a simulator of packets, a cost model) asks it for the messages to send, tells it what has arrived, and
-//! comes back when it [is due](Progress::due). All that happens is a function of these calls: at the same time, in order of operations.
+//! It knows no network but the links inside servers. A driver (a simulator of packets, a cost model) asks it for the messages to send,
+//! tells it what has arrived, and comes back when it [is due](Progress::due). All that happens is a function of these calls: at the same
+//! time, in order of operations.
 
 use crate::job::{Action, Job, Op};
 use crate::matching::{Delivery, Matcher};
 use crate::order::Order;
+use crate::servers::ServerLinks;
 use crate::settings::Settings;
-use anabranch_transport::{Duration, Time};
+use anabranch_transport::{Bytes, Duration, Time};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::fmt::Write as _;
@@ -93,7 +95,9 @@ pub struct Progress {
     fates: Vec<Fate>,
     due: BinaryHeap<Reverse<(Time, Due)>>,
     outbox: VecDeque<Message>,
-    /// Answers that the network owes: an arrival for each receiver, and an acknowledgement.
+    /// Of ranks that share a server.
+    links: Option<ServerLinks>,
+    /// Answers that are owed, by the network or the links of servers: an arrival for each receiver, and an acknowledgement.
     owed: u64,
     /// Operations that have not ended.
     left: usize,
@@ -120,6 +124,7 @@ impl Progress {
             fates: vec![Fate::default(); deliveries as usize],
             due: BinaryHeap::new(),
             outbox: VecDeque::new(),
+            links: settings.servers.as_deref().map(ServerLinks::new),
             owed: 0,
             left: count,
             settings,
@@ -332,16 +337,35 @@ impl Progress {
         let job = Arc::clone(&self.job);
         let Ok(number) = job.sends().binary_search(&op) else { return };
         let operation = &job.operations()[op as usize];
-        let Action::Send { tag, .. } = operation.action else { return };
+        let Action::Send { tag, bytes, .. } = operation.action else { return };
         let receivers = job.receivers(op);
         self.owed += receivers.len() as u64 + 1;
-        self.outbox.push_back(Message { number: number as u32, op });
+        if !self.stays_inside(op, self.first_delivery[number], bytes, now) {
+            self.outbox.push_back(Message { number: number as u32, op });
+        }
         for (delivery, &to) in (self.first_delivery[number]..).zip(receivers) {
             if let Some(receive) = self.matcher.sent(to, operation.rank, tag, delivery) {
                 self.fates[delivery as usize].receive = Some(receive);
                 self.receive_if_there(delivery, now);
             }
         }
+    }
+
+    /// A message takes the links of a server, if all of its receivers are in its sender's.
+    fn stays_inside(&mut self, op: Op, first: Delivery, bytes: Bytes, now: Time) -> bool {
+        let (Some(servers), Some(links)) = (&self.settings.servers, &mut self.links) else { return false };
+        if !servers.hold(&self.job, op) {
+            return false;
+        }
+        let left = links.leaves(self.job.operations()[op as usize].rank, bytes, now);
+        let mut last = left;
+        for (delivery, &to) in (first..).zip(self.job.receivers(op)) {
+            let at = links.arrives(to, bytes, left);
+            last = last.max(at);
+            self.due.push(Reverse((at, Due::Arrived(delivery))));
+        }
+        self.due.push(Reverse((last, Due::Acknowledged(op))));
+        true
     }
 
     /// A receive has got its message if that has arrived.

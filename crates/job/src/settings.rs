@@ -1,9 +1,11 @@
 //! How hosts carry a job out.
 
 use crate::job::Op;
+use crate::servers::Servers;
 use anabranch_transport::{Bytes, Duration};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_xoshiro::SplitMix64;
+use std::sync::Arc;
 
 /// How hosts carry a job out.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -18,6 +20,8 @@ pub struct Settings {
     pub jitter: f64,
     /// Of these draws.
     pub seed: u64,
+    /// Ranks that have links of their own to one another.
+    pub servers: Option<Arc<Servers>>,
 }
 
 impl Settings {

@@ -145,6 +145,58 @@ fn in_windows_and_on_threads_it_is_the_same() {
     }
 }
 
+/// Ranks 0 and 1 share a server, 2 and 3 another: their messages are no sessions, and take the time of the servers' links.
+#[test]
+fn inside_a_server_there_are_no_packets() {
+    let goal = "num_ranks 4\nrank 0 {\na: send 45000b to 1\nb: send 10000b to 2\nb requires a\n}\nrank 1 {\nrecv 45000b from 0\n}\n\
+                rank 2 {\na: recv 10000b from 0\nb: send 90000b to 3\nb requires a\n}\nrank 3 {\na: recv 90000b from 2\n}\n";
+    let file = file("servers.goal", goal);
+    let text = |hosts: &str| {
+        let server = "host = { server = { hosts = 2, rate = '3600Gbps', latency = '1us' } }\n";
+        format!("{server}{}", scenario(STAR, "ndp", &file, hosts))
+    };
+    let record = run(&text(""));
+    let [flow] = &record.flows[..] else { panic!("one message needs the network: {:?}", record.flows) };
+    // 45 kB at 450 GB/s take 100 ns.
+    let server = |bytes: u64| Duration::from_us(1) + Duration::from_ns(bytes / 450);
+    assert_eq!((flow.src_host, flow.dst_host, flow.start), (0, 2, at(0) + server(45_000)));
+    let ends: Vec<_> = record.ranks.iter().map(|rank| rank.end.expect("ended")).collect();
+    assert_eq!((ends[1], ends[3]), (at(0) + server(45_000), end(flow) + server(90_000)));
+    // Servers are of hosts, wherever the ranks are: here 0 shares one with 2, and 1 with 3.
+    let record = run(&text(", hosts = [0, 2, 1, 3]"));
+    assert_eq!(record.flows.iter().map(|flow| flow.size_bytes).collect::<Vec<_>>(), [45_000, 90_000]);
+    let refused = |text: &str| {
+        let plan = parse("test.toml", text, &[]);
+        match plan {
+            Err(errors) => format!("{errors:?}"),
+            Ok(plan) => plan.network(&plan.runs[0]).err().map(|error| error.to_string()).unwrap_or_default(),
+        }
+    };
+    let one = text("").replace("hosts = 2", "hosts = 4");
+    assert!(refused(&one).contains("stay inside a server"), "{}", refused(&one));
+    let odd = text("").replace("hosts = 2", "hosts = 3");
+    assert!(refused(&odd).contains("4 hosts are no whole number of servers: 1 are left over"), "{}", refused(&odd));
+}
+
+/// Servers whose ranks do most of the talking: event by event and in windows the same, on several transports.
+#[test]
+fn servers_and_the_network_take_turns() {
+    let file = file("ring-servers.goal", &ring(16, 30_000));
+    let servers = "host = { server = { hosts = 4, rate = '900Gbps', latency = '700ns' } }\n";
+    for transport in ["ndp", "dctcp", "scdp"] {
+        let text = format!("{servers}{}", scenario(TREE, transport, &file, ", overhead = '500ns'"));
+        let [events, windows] = [Scheduling::Events, Scheduling::Windows].map(|scheduling| {
+            let mut network = network(&text);
+            network.schedule_in(scheduling);
+            let record = record(network);
+            assert_eq!((record.flows.len(), record.ending), (4 * 30, Ending::Complete));
+            assert!(record.ranks.iter().all(|rank| rank.ended == 60));
+            (record.fingerprint, record.flows, record.ranks)
+        });
+        assert!(events == windows, "{transport}");
+    }
+}
+
 #[test]
 fn a_deadlock_is_named() {
     let goal = "num_ranks 2\nrank 0 {\nr: recv 8b from 1\ns: send 8b to 1\ns requires r\n}\nrank 1 {\nr: recv 8b from 0\ns: send 8b to 0\ns requires r\n}\n";
@@ -294,12 +346,8 @@ fn a_message_for_several_is_one_session() {
         let after = b.add(0, Action::Send { to: Peers::One(1), bytes: Bytes(1000), tag: 1 });
         b.after(after, first);
         b.add(1, Action::Receive { from: Some(0), bytes: Bytes(1000), tag: Some(1) });
-        let placed = PlacedJob {
-            job: Arc::new(b.build().expect("it is right")),
-            hosts: vec![0, 1, 2, 3],
-            settings: Settings::default(),
-            start: Time::ZERO,
-        };
+        let job = Arc::new(b.build().expect("it is right"));
+        let placed = PlacedJob::new(job, vec![0, 1, 2, 3], Settings::default(), Time::ZERO);
         let sessions = placed.sessions(0);
         assert_eq!((sessions[0].mode, sessions[0].sinks.len(), sessions[1].mode), (Mode::OneToMany, 3, Mode::Unicast));
         let mut setup = setup(star(4), drop_tail(100), protocol, PerPacket, sessions);

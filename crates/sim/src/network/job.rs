@@ -1,11 +1,11 @@
 //! Jobs: sessions that are the messages of operations which wait for each other.
 //!
 //! A session begins when its operation starts: one entity of the scheduler stands for all that is due. That a receiver has
-//! all of a message, and that its senders have closed, are what operations wait for.
+//! all of a message, and that its senders have closed, are what operations wait for. Messages inside a server have no sessions.
 
 use super::session_group::SessionGroup;
 use crate::workload::{PlacedJob, Session};
-use anabranch_job::Progress;
+use anabranch_job::{Op, Progress};
 use anabranch_job::progress::RankTimes;
 use anabranch_transport::Time;
 use std::collections::VecDeque;
@@ -18,16 +18,23 @@ const NONE: u32 = u32::MAX;
 struct Running {
     group: u16,
     placed: Arc<PlacedJob>,
-    /// The session of its first message; the others follow.
+    /// The session of the first message that needs the network; the others follow.
     first: u32,
     /// Once it has begun.
     progress: Option<Progress>,
-    /// Endpoints of each message that have to close until its sender knows that all of it has arrived.
+    /// Endpoints of each session that have to close until the sender knows that all of its message has arrived.
     senders: Vec<u16>,
     /// Receivers that lack a message.
     undelivered: u64,
     /// Why it will never be complete.
     stopped: Option<String>,
+}
+
+impl Running {
+    /// The operation that sends what one of its sessions carries.
+    fn op(&self, own: usize) -> Op {
+        self.placed.job.sends()[self.placed.network[own] as usize]
+    }
 }
 
 /// The fate of a job.
@@ -91,11 +98,12 @@ impl Jobs {
         !self.running.is_empty()
     }
 
-    fn of(&mut self, session: u32) -> Option<(usize, &mut Running, u32)> {
+    /// The job of a session, and which of the job's sessions it is.
+    fn of(&mut self, session: u32) -> Option<(usize, &mut Running, usize)> {
         let job = *self.place.get(session as usize).filter(|&&job| job != NONE)? as usize;
         let running = &mut self.running[job];
-        let message = session - running.first;
-        Some((job, running, message))
+        let own = (session - running.first) as usize;
+        Some((job, running, own))
     }
 
     /// Whether a session is a message of a job.
@@ -114,39 +122,39 @@ impl Jobs {
 
     /// A receiver of a session has all of it at a time.
     pub(super) fn delivered(&mut self, session: u32, receiver: u16, at: Time) {
-        if let Some((_, Running { progress: Some(progress), undelivered, stopped: None, .. }, message)) =
+        if let Some((_, Running { progress: Some(progress), undelivered, placed, stopped: None, .. }, own)) =
             self.of(session)
         {
             *undelivered -= 1;
-            progress.delivered(message, receiver, at);
+            progress.delivered(placed.network[own], receiver, at);
         }
     }
 
     /// A session has been opened: so many of its endpoints send.
     pub(super) fn opened(&mut self, session: u32, senders: u16) {
-        if let Some((_, running, message)) = self.of(session) {
-            running.senders[message as usize] = senders;
+        if let Some((_, running, own)) = self.of(session) {
+            running.senders[own] = senders;
         }
     }
 
     /// An endpoint of a session that sends has closed.
     pub(super) fn sender_closed(&mut self, session: u32, now: Time) {
-        let Some((_, Running { progress: Some(progress), senders, stopped: None, .. }, message)) = self.of(session)
+        let Some((_, Running { progress: Some(progress), senders, placed, stopped: None, .. }, own)) = self.of(session)
         else {
             return;
         };
-        let left = &mut senders[message as usize];
+        let left = &mut senders[own];
         *left = left.saturating_sub(1);
         if *left == 0 {
-            progress.acknowledged(message, now);
+            progress.acknowledged(placed.network[own], now);
         }
     }
 
     /// A session will never be complete: its job stops.
     pub(super) fn stop(&mut self, session: u32, why: &str) {
-        let Some((job, running, message)) = self.of(session) else { return };
+        let Some((job, running, own)) = self.of(session) else { return };
         if running.stopped.is_none() {
-            let op = running.placed.job.sends()[message as usize];
+            let op = running.op(own);
             let operation = running.placed.job.operations()[op as usize];
             running.stopped = Some(format!("the job has stopped: {operation}: {why}"));
             self.to_stop.push_back(job);
@@ -165,7 +173,8 @@ impl Jobs {
         for (number, job) in self.running.iter_mut().enumerate() {
             let Running { progress: Some(progress), stopped: None, .. } = job else { continue };
             progress.advance(now);
-            begin.extend(std::iter::from_fn(|| progress.take_message()).map(|message| job.first + message.number));
+            let messages = std::iter::from_fn(|| progress.take_message());
+            begin.extend(messages.filter_map(|message| Some(job.first + job.placed.place_of(message.number)?)));
             if let Some(why) = progress.stuck() {
                 job.stopped = Some(format!("the job is in a deadlock: {why}"));
                 self.to_stop.push_back(number);
@@ -183,10 +192,10 @@ impl Jobs {
     /// nothing by now, after the last message, waits no longer.
     pub(super) fn finish(&mut self, now: Time) {
         for job in &mut self.running {
-            let Running { progress: Some(progress), stopped: None, undelivered: 0, senders, .. } = job else {
+            let Running { progress: Some(progress), stopped: None, undelivered: 0, senders, placed, .. } = job else {
                 continue;
             };
-            for (message, left) in (0..).zip(senders) {
+            for (&message, left) in placed.network.iter().zip(senders) {
                 if std::mem::take(left) > 0 {
                     progress.acknowledged(message, now);
                 }
@@ -201,8 +210,7 @@ impl Jobs {
     pub(super) fn waits_for(&self, session: u32) -> Option<String> {
         let job = *self.place.get(session as usize).filter(|&&job| job != NONE)?;
         let running = &self.running[job as usize];
-        let message = session - running.first;
-        let op = running.placed.job.sends()[message as usize];
+        let op = running.op((session - running.first) as usize);
         let times = running.progress.as_ref().map(|progress| progress.times()[op as usize]).unwrap_or_default();
         times.started.is_none().then(|| format!("waits, {}", running.placed.job.operations()[op as usize]))
     }

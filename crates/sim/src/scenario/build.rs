@@ -38,8 +38,9 @@ impl Plan {
         for (workload, config) in scenario.workload.iter().enumerate() {
             let Some(job) = &config.job else { continue };
             let error = |fault: Fault| WorkloadError { workload, fault: fault.under("job") };
+            let seed = random::substream(run.seed, "computations", workload as u64).next_u64();
             let placed = job
-                .open(&context, random::substream(run.seed, "computations", workload as u64).next_u64())
+                .open(&context, scenario.host.server.as_ref(), seed)
                 .map_err(|f| Box::new(self.workload_error(run, &error(f))))?;
             workloads[workload].job = Some(Arc::new(placed));
         }

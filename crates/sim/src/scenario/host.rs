@@ -1,7 +1,7 @@
-//! `[host]`: jitter, and the order and pace of pulls.
+//! `[host]`: jitter, the order and pace of pulls, and what a workload has to know about servers.
 
 use crate::fabric::jitter::Jitter;
-use crate::workload::Fault;
+use crate::workload::{Fault, ServerConfig};
 use anabranch_transport::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,6 +22,10 @@ pub struct HostConfig {
     /// not TCP, take them as they come. An empty table takes the defaults. Default: no buffer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reorder: Option<ReorderConfig>,
+    /// Servers of several hosts, each host being a GPU with its network interface. Messages of jobs inside a server take its own links, such as
+    /// `NVLink`, and no packets. Default: every host is alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server: Option<ServerConfig>,
 }
 
 /// A buffer in front of each receiver, in the place of a network card's or kernel's receive offload (Presto's GRO, `DeTail`, DRILL).
@@ -54,7 +58,7 @@ pub enum PullOrder {
 
 impl Default for HostConfig {
     fn default() -> Self {
-        Self { jitter: Jitter::NONE, pull_pace: 1.0, pull_order: PullOrder::Turns, reorder: None }
+        Self { jitter: Jitter::NONE, pull_pace: 1.0, pull_order: PullOrder::Turns, reorder: None, server: None }
     }
 }
 
@@ -71,6 +75,7 @@ impl HostConfig {
                 Fault::new("reorder.timeout", "must be above 0: a packet waits for those that it has overtaken");
             faults.push(fault.hint("without the table reorder, none waits"));
         }
+        faults.extend(self.server.iter().flat_map(ServerConfig::check).map(|fault| fault.under("server")));
         faults
     }
 }

@@ -45,6 +45,9 @@ impl Scenario {
                 under("measure", self.check_captures(&graph));
                 under("", self.check_pfc(&graph));
                 under("", self.check_telemetry(fabrics, base));
+                let jobs = self.workload.iter().any(|workload| workload.job.is_some());
+                let servers = self.host.server.and_then(|server| server.check_use(&graph, jobs));
+                under("host", servers.into_iter().collect());
                 let rates = graph.links.iter().map(|link| link.rate);
                 let auto = self.switch.check_auto(self.transport.name, rates, self.packet_bytes());
                 under("switch", auto.into_iter().collect());

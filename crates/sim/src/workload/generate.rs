@@ -157,7 +157,7 @@ pub(super) fn one(config: &Workload, fabric: &Context, seed: u64, group: u16) ->
 
 /// The messages of a job.
 fn of_job(job: &PlacedJob, fabric: &Context, group: u16) -> Result<Vec<Session>, Fault> {
-    let messages = job.job.sends().len() as u64;
+    let messages = job.network.len() as u64;
     if messages > fabric.sessions_max {
         let message =
             format!("{messages} messages are more than the {} for which there is memory", fabric.sessions_max);

@@ -3,13 +3,14 @@
 use super::context::Context;
 use super::error::Fault;
 use super::placement::known_host;
+use super::server::ServerConfig;
 use super::trace::StartUnit;
 use super::{Mode, Session};
 use anabranch_job::collective::{self, Algorithm, Choice, Collective};
 use anabranch_job::job::RANKS_MAX;
 use anabranch_job::read::chakra::{self, Groups};
 use anabranch_job::read::{self, Format as FileFormat};
-use anabranch_job::{Action, Builder, Job, JobError, Settings};
+use anabranch_job::{Action, Builder, Job, JobError, Op, Settings};
 use anabranch_transport::{Bytes, Duration, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -165,6 +166,8 @@ pub struct PlacedJob {
     pub settings: Settings,
     /// When it begins.
     pub start: Time,
+    /// The messages that need the network, ascending, by their numbers in the job: those that stay inside a server do not.
+    pub network: Vec<u32>,
 }
 
 impl PartialEq for PlacedJob {
@@ -293,11 +296,12 @@ impl JobConfig {
         Ok((job, all))
     }
 
-    /// Reads the file, or expands the collective, and finds the hosts of its ranks. `seed`: that of the run.
+    /// Reads the file, or expands the collective, and finds the hosts of its ranks. `server`: hosts with links of their own to one another.
+    /// `seed`: of what is drawn.
     ///
     /// # Errors
     /// If the file cannot be read, is no job that can end, or has more ranks than there are hosts.
-    pub fn open(&self, fabric: &Context, seed: u64) -> Result<PlacedJob, Fault> {
+    pub fn open(&self, fabric: &Context, server: Option<&ServerConfig>, seed: u64) -> Result<PlacedJob, Fault> {
         if let Some(collective) = &self.collective {
             if collective.ranks > fabric.fabric_hosts() {
                 let message = format!("there are {} hosts, each for one rank", fabric.fabric_hosts());
@@ -343,8 +347,14 @@ impl JobConfig {
             slow: self.slow.iter().map(|slow| (slow.rank, slow.factor)).collect(),
             jitter: self.jitter,
             seed,
+            servers: server.map(|server| Arc::new(server.of_ranks(&hosts))),
         };
-        Ok(PlacedJob { job: Arc::new(job), hosts, settings, start: Time::ZERO + self.start })
+        let placed = PlacedJob::new(Arc::new(job), hosts, settings, Time::ZERO + self.start);
+        if placed.network.is_empty() {
+            let message = format!("all messages of {name} stay inside a server: it needs no network");
+            return Err(Fault::new("", message).hint("without host.server, or with ranks on other hosts"));
+        }
+        Ok(placed)
     }
 }
 
@@ -362,9 +372,27 @@ fn last_rank(folder: &Path, before: &str, after: &str) -> u32 {
 }
 
 impl PlacedJob {
-    /// A session for each message, in their order. They begin when the job does, or later, when their operations start.
+    /// A job with its hosts.
+    pub fn new(job: Arc<Job>, hosts: Vec<u32>, settings: Settings, start: Time) -> Self {
+        let inside = |op: Op| settings.servers.as_ref().is_some_and(|servers| servers.hold(&job, op));
+        let network = (0..).zip(job.sends()).filter(|(_, op)| !inside(**op)).map(|(number, _)| number).collect();
+        Self { job, hosts, settings, start, network }
+    }
+
+    /// The place of a message among those that need the network.
+    pub(crate) fn place_of(&self, message: u32) -> Option<u32> {
+        // Of most jobs these are all messages.
+        if self.network.len() == self.job.sends().len() {
+            return Some(message);
+        }
+        self.network.binary_search(&message).ok().map(|place| place as u32)
+    }
+
+    /// A session for each message that needs the network, in their order. They begin when the job does, or later, when their operations
+    /// start.
     pub fn sessions(&self, group: u16) -> Vec<Session> {
-        let session = |(number, &op): (u32, &u32)| {
+        let session = |&number: &u32| {
+            let op = self.job.sends()[number as usize];
             let operation = &self.job.operations()[op as usize];
             let receivers = self.job.receivers(op);
             let bytes = match operation.action {
@@ -384,6 +412,6 @@ impl PlacedJob {
                 block: 0,
             }
         };
-        (0..).zip(self.job.sends()).map(session).collect()
+        self.network.iter().map(session).collect()
     }
 }
