@@ -244,6 +244,24 @@ def transports() -> str:
     ``transport``, ``queue`` and ``routing`` are ``{"name", "summary"}``.
     """
 
+def job(config: str, base: str, server: str | None) -> str:
+    """Say what a job is, as JSON: ``{"name", "ranks", "messages", "bytes", "computations"}``.
+
+    Parameters
+    ----------
+    config
+        The table ``job`` of a scenario, as JSON.
+    base
+        Where relative file names start.
+    server
+        The table ``host.server``, as JSON.
+
+    Raises
+    ------
+    ScenarioError
+        A parameter makes no sense, or the file is no job that can end.
+    """
+
 def reference() -> str:
     """Return the scenario reference as Markdown."""
 

@@ -42,7 +42,7 @@ def _forked() -> Iterator[None]:
 def test_its_commands_and_its_python_run(tmp_path: Path, bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     # The report has tests of its own, and takes longer than all else here.
-    monkeypatch.setattr(importlib.import_module("anabranch.cli.main"), "_write_report", lambda _: None)
+    monkeypatch.setattr(importlib.import_module("anabranch.cli.runs"), "write_report", lambda _: None)
     for name, text in files().items():
         (tmp_path / name).write_text(text)
     lines = commands()

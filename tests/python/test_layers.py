@@ -76,10 +76,10 @@ LAYERS = {
     """,
     "job": """
         error job
-        check matching order
+        check matching order servers
         builder settings
         progress
-        loggops
+        idle loggops
         collective
         read
     """,

@@ -7,6 +7,7 @@
 //! | [`read`] | files that describe jobs, one file each |
 //! | [`progress`] | what a job does when: no network, no clock; a driver asks and tells |
 //! | [`servers`] | links inside a server: what takes them needs no network |
+//! | [`idle`] | what a job would take on an idle fabric |
 //! | [`loggops`] | the `LogGOPS` cost model as a driver: an estimate without packets |
 //!
 //! The two most important types are [`Job`] and [`Progress`]. A simulator of packets is another driver, elsewhere.
@@ -15,6 +16,7 @@ pub mod builder;
 mod check;
 pub mod collective;
 pub mod error;
+pub mod idle;
 pub mod job;
 pub mod loggops;
 mod matching;

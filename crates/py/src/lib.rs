@@ -16,6 +16,7 @@ use anabranch_results::Remark;
 use anabranch_results::lab::{self, LabError, Request};
 use anabranch_sim::experiment::Progress;
 use anabranch_sim::scenario::{self, Plan, ScenarioErrors};
+use anabranch_sim::workload::{Fault, JobConfig, ServerConfig};
 use options::Options;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -62,7 +63,7 @@ mod _core {
     #[pymodule_export]
     use super::traffic::{TrafficError, traffic_bin};
     #[pymodule_export]
-    use super::{RunPanic, ScenarioError, identity, plan, reference, run, runs, schema, transports, version};
+    use super::{RunPanic, ScenarioError, identity, job, plan, reference, run, runs, schema, transports, version};
 }
 
 /// Version of the core.
@@ -95,6 +96,20 @@ fn reference() -> String {
 #[pyfunction]
 fn transports() -> String {
     json!(scenario::transports()).to_string()
+}
+
+/// What a job is, as JSON; `config` and `server` are the tables `job` and `host.server` of a scenario in JSON.
+#[pyfunction]
+fn job(config: &str, base: &str, server: Option<&str>) -> PyResult<String> {
+    let wrong = |error: serde_json::Error| ScenarioError::new_err(error.to_string());
+    let config: JobConfig = serde_json::from_str(config).map_err(wrong)?;
+    let server: Option<ServerConfig> = server.map(serde_json::from_str).transpose().map_err(wrong)?;
+    let told = |faults: Vec<Fault>| {
+        let lines: Vec<String> = faults.iter().map(Fault::to_string).collect();
+        ScenarioError::new_err(lines.join("\n"))
+    };
+    let summary = config.summary(Path::new(base), server.as_ref()).map_err(told)?;
+    Ok(json!(summary).to_string())
 }
 
 type Read = fn(&Path, &[String]) -> Result<Plan, ScenarioErrors>;

@@ -147,6 +147,7 @@ pub(crate) fn ranks(run: &str, rows: &[RankRow]) -> Result<RecordBatch, ArrowErr
         ("end_ns", maybe_f64s(rows.iter().map(|r| r.end.map(|t| ns(t.ps())))), true),
         ("computing_ns", f64s(rows.iter().map(|r| ns(r.computing.ps()))), false),
         ("exposed_ns", maybe_f64s(rows.iter().map(exposed)), true),
+        ("idle_end_ns", maybe_f64s(rows.iter().map(|r| r.idle_end.map(|t| ns(t.ps())))), true),
     ];
     RecordBatch::try_from_iter_with_nullable(columns)
 }

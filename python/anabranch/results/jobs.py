@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 TOLD = 6
 """Jobs of which each has a sentence."""
 
+COMPUTES = 0.9
+"""A share of a job's time from which its computations bound it."""
+
+IDLE = 0.9
+"""A share of a job's time from which an idle fabric would help little."""
+
 ALL = 0.995
 """A share from which it is all, and below whose complement it is nothing."""
 
@@ -38,9 +44,10 @@ def job_table(results: Tables, *, confidence: float = stats.CONFIDENCE) -> pl.Da
     polars.DataFrame
         One row per sweep point and workload with a job, none without jobs: the sweep keys, ``workload``, ``ranks``
         (that have something to do), ``unfinished`` (ranks that did not end, of all seeds), ``seeds``, ``samples``
-        (different runs among them), ``step_ns`` (from the job's start to the end of its last rank) and
-        ``exposed_share`` (of that time, what the last rank does not compute: communication that nothing hides), each
-        with ``METRIC_ci``. Both are null where a rank did not end in any seed.
+        (different runs among them), ``step_ns`` (from the job's start to the end of its last rank),
+        ``exposed_share`` (of that time, what the last rank does not compute: communication that nothing hides) and
+        ``idle_share`` (of that time, what the job would take on an idle fabric: see ``idle_end_ns``), each with
+        ``METRIC_ci``. All three are null where a rank did not end in any seed.
     """
     keys = [*results.keys, "workload"]
     took = pl.col("end_ns") - pl.col("start_ns")
@@ -51,14 +58,15 @@ def job_table(results: Tables, *, confidence: float = stats.CONFIDENCE) -> pl.Da
         pl.col("end_ns").is_null().sum().alias("unfinished"),
         took.max().alias("step_ns"),
         (pl.col("exposed_ns") / took).get(last).alias("exposed_share"),
+        ((pl.col("idle_end_ns") - pl.col("start_ns")).max() / took.max()).alias("idle_share"),
     )
     ended = pl.col("unfinished") == 0
+    measured = ["step_ns", "exposed_share", "idle_share"]
     frame = results.collect("ranks", by_seed).with_columns(
-        pl.when(ended).then(pl.col("step_ns")).alias("step_ns"),
-        pl.when(ended).then(pl.col("exposed_share")).alias("exposed_share"),
+        pl.when(ended).then(pl.col(name)).alias(name) for name in measured
     )
     totals = frame.group_by(keys, maintain_order=True).agg(pl.col("ranks").max(), pl.col("unfinished").sum())
-    means = stats.over_seeds(frame, keys, ["step_ns", "exposed_share"], confidence)
+    means = stats.over_seeds(frame, keys, measured, confidence)
     return totals.join(means, on=keys, how="left", maintain_order="left", nulls_equal=True)
 
 
@@ -86,4 +94,13 @@ def _time(row: Mapping[str, Any]) -> str:
     took = units.with_interval(row["step_ns"], row["step_ns_ci"], scale)
     share = row["exposed_share"]
     hidden = "all" if share > ALL else "none" if share < 1 - ALL else f"{share:.0%}"
-    return f"{took} {unit}, {hidden} of it communication that no computation hides"
+    return f"{took} {unit}, {hidden} of it communication that no computation hides; {_bound(row)}"
+
+
+def _bound(row: Mapping[str, Any]) -> str:
+    """Say what bounds a job: its computations, its hosts' own links, or what happens in the fabric."""
+    if row["exposed_share"] < 1 - COMPUTES:
+        return "its computations bound it"
+    if row["idle_share"] > IDLE:
+        return f"its hosts' links bound it: an idle fabric would take {row['idle_share']:.0%} of that"
+    return f"the fabric and the transport bound it: an idle fabric would take {row['idle_share']:.0%} of that"

@@ -84,6 +84,7 @@ RANKS: dict[str, pl.DataType] = {
     "end_ns": pl.Float64(),
     "computing_ns": pl.Float64(),
     "exposed_ns": pl.Float64(),
+    "idle_end_ns": pl.Float64(),
 }
 """One row per rank of a job that has something to do."""
 

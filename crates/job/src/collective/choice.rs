@@ -1,6 +1,6 @@
 //! Which algorithm does each collective of a job that only says what it does.
 
-use super::{Algorithm, Collective, add};
+use super::{Algorithm, Collective, Shape, add};
 use crate::builder::Builder;
 use crate::error::JobError;
 use crate::job::Op;
@@ -24,6 +24,15 @@ pub struct Choice {
     pub all_to_all: Algorithm,
     /// Bytes of a chunk of `chain` and `double-tree`, above zero; the last one may be shorter.
     pub chunk: Bytes,
+    /// Of `hierarchical`: how many consecutive ranks share a server. Default: as many as hosts do (`host.server.hosts`).
+    #[serde(rename = "per_server", skip_serializing_if = "is_zero")]
+    pub per_server: u32,
+}
+
+/// What nobody has said is not written either.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_zero(n: &u32) -> bool {
+    *n == 0
 }
 
 impl Default for Choice {
@@ -36,11 +45,17 @@ impl Default for Choice {
             broadcast: Algorithm::Chain,
             all_to_all: Algorithm::Linear,
             chunk: Bytes(512 << 10),
+            per_server: 0,
         }
     }
 }
 
 impl Choice {
+    /// Whether one of the algorithms depends on which ranks share a server.
+    pub fn has_servers(&self) -> bool {
+        Collective::ALL.into_iter().any(|collective| self.of(collective).has_servers())
+    }
+
     /// The algorithm of a collective.
     pub fn of(&self, collective: Collective) -> Algorithm {
         match collective {
@@ -73,5 +88,6 @@ pub fn add_by_choice(
     } else {
         1
     };
-    add(job, (collective, algorithm), members, size, chunks as u32, after)
+    let shape = Shape { chunks: chunks as u32, per_server: choice.per_server };
+    add(job, (collective, algorithm), members, size, shape, after)
 }

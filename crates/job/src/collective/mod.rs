@@ -15,11 +15,16 @@ mod bruck;
 mod chain;
 mod choice;
 mod halving;
+mod hierarchical;
+#[cfg(test)]
+mod idle_tests;
 mod linear;
 mod multicast;
 mod pairwise;
 mod ring;
 mod scatter;
+#[cfg(test)]
+mod server_tests;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -99,11 +104,13 @@ pub enum Algorithm {
     Linear,
     /// One message for all others, which the fabric copies.
     OneToMany,
+    /// Inside servers, then between the ranks that have the same number in their servers.
+    Hierarchical,
 }
 
 impl Algorithm {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Ring,
         Self::HalvingDoubling,
         Self::RecursiveDoubling,
@@ -115,6 +122,7 @@ impl Algorithm {
         Self::Pairwise,
         Self::Linear,
         Self::OneToMany,
+        Self::Hierarchical,
     ];
 
     /// Name, as in scenarios.
@@ -131,6 +139,7 @@ impl Algorithm {
             Self::Pairwise => "pairwise",
             Self::Linear => "linear",
             Self::OneToMany => "one-to-many",
+            Self::Hierarchical => "hierarchical",
         }
     }
 
@@ -155,6 +164,10 @@ impl Algorithm {
             (Self::Linear, Broadcast) => linear::broadcast,
             (Self::OneToMany, Broadcast) => multicast::broadcast,
             (Self::OneToMany, AllGather) => multicast::all_gather,
+            (Self::Hierarchical, AllReduce) => hierarchical::all_reduce,
+            (Self::Hierarchical, AllGather) => hierarchical::all_gather,
+            (Self::Hierarchical, ReduceScatter) => hierarchical::reduce_scatter,
+            (Self::Hierarchical, AllToAll) => hierarchical::all_to_all,
             _ => return None,
         })
     }
@@ -173,13 +186,34 @@ impl Algorithm {
     pub fn has_chunks(self) -> bool {
         matches!(self, Self::Chain | Self::DoubleTree)
     }
+
+    /// Whether it depends on which ranks share a server.
+    pub fn has_servers(self) -> bool {
+        matches!(self, Self::Hierarchical)
+    }
 }
 
-/// What an algorithm cannot do: this collective, so many members, or so many chunks; or it takes too many messages.
+/// How an algorithm divides its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Of [those that have chunks](Algorithm::has_chunks): how many follow each other, at least 1.
+    pub chunks: u32,
+    /// Of [those that know servers](Algorithm::has_servers): how many consecutive ranks a server has; 0: nobody has said it.
+    pub per_server: u32,
+}
+
+impl Default for Shape {
+    /// One chunk, no servers.
+    fn default() -> Self {
+        Self { chunks: 1, per_server: 0 }
+    }
+}
+
+/// What an algorithm cannot do: this collective, so many members, or in this shape; or it takes too many messages.
 ///
 /// # Errors
 /// If it cannot.
-pub fn check(what: (Collective, Algorithm), members: u64, chunks: u32) -> Result<(), JobError> {
+pub fn check(what: (Collective, Algorithm), members: u64, shape: Shape) -> Result<(), JobError> {
     let (collective, algorithm) = what;
     let wrong = |message: String| Err(JobError::at(0, message));
     let (name, of) = (algorithm.name(), collective.name());
@@ -190,21 +224,26 @@ pub fn check(what: (Collective, Algorithm), members: u64, chunks: u32) -> Result
     if algorithm.needs_power_of_two() && !members.is_power_of_two() {
         return wrong(format!("{name} is for 2, 4, 8 and so on members, not for {members}"));
     }
-    if chunks == 0 || chunks > 1 && !algorithm.has_chunks() {
-        return wrong(format!("{name} cuts nothing into {chunks} chunks"));
+    if shape.chunks == 0 || shape.chunks > 1 && !algorithm.has_chunks() {
+        return wrong(format!("{name} cuts nothing into {} chunks", shape.chunks));
     }
-    if members > u64::from(RANKS_MAX) || messages_at_most(what, members, chunks) > OPERATIONS_MAX / 2 {
+    if algorithm.has_servers() && shape.per_server == 0 {
+        let error = JobError::at(0, format!("{name} needs to know which ranks share a server"));
+        return Err(error.hint("per_server = 8, or hosts in servers: host.server"));
+    }
+    if members > u64::from(RANKS_MAX) || messages_at_most(what, members, shape) > OPERATIONS_MAX / 2 {
         return wrong(format!("{of} by {name} of {members} ranks takes too many messages"));
     }
     Ok(())
 }
 
 /// How many messages a collective takes, counting those for several for each of their receivers; rather more than fewer.
-pub fn messages_at_most((collective, algorithm): (Collective, Algorithm), members: u64, chunks: u32) -> u64 {
+pub fn messages_at_most((collective, algorithm): (Collective, Algorithm), members: u64, shape: Shape) -> u64 {
     if members > u64::from(RANKS_MAX) {
         return u64::MAX;
     }
-    let (others, chunks) = (members.saturating_sub(1), u64::from(chunks));
+    let (others, chunks) = (members.saturating_sub(1), u64::from(shape.chunks));
+    let inside = u64::from(shape.per_server).clamp(1, members.max(1));
     let steps = u64::from(members.next_power_of_two().ilog2());
     let twice = if collective == Collective::AllReduce { 2 } else { 1 };
     let to_each = if collective == Collective::Broadcast { others } else { members * others };
@@ -217,6 +256,7 @@ pub fn messages_at_most((collective, algorithm): (Collective, Algorithm), member
         Algorithm::DoubleTree => 2 * twice * others * chunks,
         Algorithm::ScatterAllGather => others + members * others,
         Algorithm::Pairwise | Algorithm::Linear | Algorithm::OneToMany => to_each,
+        Algorithm::Hierarchical => twice * members * (inside - 1 + members.div_ceil(inside) - 1),
     }
 }
 
@@ -230,15 +270,21 @@ pub fn add(
     what: (Collective, Algorithm),
     members: &[u32],
     size: Bytes,
-    chunks: u32,
+    mut shape: Shape,
     after: &[Vec<Op>],
 ) -> Result<Vec<Vec<Op>>, JobError> {
     let n = members.len() as u64;
-    check(what, n, chunks)?;
-    if u64::from(job.next()) + 2 * messages_at_most(what, n, chunks) > OPERATIONS_MAX {
+    let mut servers = Vec::new();
+    if what.1.has_servers() && shape.per_server > 0 {
+        servers = hierarchical::servers(members, shape.per_server)?;
+        shape.per_server = servers.first().map_or(1, Vec::len) as u32;
+    }
+    check(what, n, shape)?;
+    if u64::from(job.next()) + 2 * messages_at_most(what, n, shape) > OPERATIONS_MAX {
         return Err(JobError::at(0, format!("more than {OPERATIONS_MAX} operations")));
     }
-    let mut all = Messages { job, members, size: size.0, chunks: u64::from(chunks), last: after.to_vec() };
+    let (chunks, last) = (u64::from(shape.chunks), after.to_vec());
+    let mut all = Messages { job, members, servers, size: size.0, chunks, last };
     if let Some(messages) = what.1.of(what.0).filter(|_| n > 1) {
         messages(&mut all);
     }
@@ -261,6 +307,8 @@ pub fn join(job: &mut Builder, members: &[u32], last: &[Vec<Op>]) -> Vec<Vec<Op>
 struct Messages<'a> {
     job: &'a mut Builder,
     members: &'a [u32],
+    /// The members of each server, if the algorithm has servers.
+    servers: Vec<Vec<usize>>,
     size: u64,
     chunks: u64,
     /// Of each member, what its next operations wait for, or the end of the collective.
@@ -283,6 +331,18 @@ impl Messages<'_> {
     fn part(bytes: u64, i: u64, of: u64) -> u64 {
         let until = |i: u64| (u128::from(bytes) * u128::from(i) / u128::from(of)) as u64;
         until(i + 1) - until(i)
+    }
+
+    /// Does something among some of the members, with a size of its own.
+    fn among(&mut self, some: &[usize], size: u64, what: fn(&mut Messages)) {
+        let members: Vec<u32> = some.iter().map(|&member| self.members[member]).collect();
+        let last = some.iter().map(|&member| std::mem::take(&mut self.last[member])).collect();
+        let mut own = Messages { job: self.job, members: &members, servers: Vec::new(), size, chunks: 1, last };
+        if members.len() > 1 {
+            what(&mut own);
+        }
+        let last = own.last;
+        some.iter().zip(last).for_each(|(&member, last)| self.last[member] = last);
     }
 
     /// The share of a member.

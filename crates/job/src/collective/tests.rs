@@ -1,10 +1,10 @@
 use super::*;
+use crate::Settings;
 use crate::loggops::{LogGops, estimate};
 use crate::progress::driving::drive;
-use crate::{Progress, Settings};
-use anabranch_transport::{Duration, Time};
+use anabranch_transport::Duration;
 use proptest::prelude::*;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Time of an empty message, and of a byte, in picoseconds.
@@ -25,17 +25,25 @@ fn one_port() -> LogGops {
     }
 }
 
-fn job(what: (Collective, Algorithm), n: u32, size: u64, chunks: u32) -> (Arc<crate::Job>, Vec<Vec<Op>>) {
+pub(super) fn chunks(chunks: u32) -> Shape {
+    Shape { chunks, ..Shape::default() }
+}
+
+pub(super) fn servers(per_server: u32) -> Shape {
+    Shape { per_server, ..Shape::default() }
+}
+
+pub(super) fn job(what: (Collective, Algorithm), n: u32, size: u64, shape: Shape) -> (Arc<crate::Job>, Vec<Vec<Op>>) {
     let mut b = Builder::new(n);
     let members: Vec<u32> = (0..n).collect();
-    let last = add(&mut b, what, &members, Bytes(size), chunks, &vec![Vec::new(); n as usize]);
+    let last = add(&mut b, what, &members, Bytes(size), shape, &vec![Vec::new(); n as usize]);
     let last = last.unwrap_or_else(|e| panic!("{what:?} of {n}: {e}"));
     (Arc::new(b.build().unwrap_or_else(|e| panic!("{what:?} of {n}: {e}"))), last)
 }
 
 /// When the last operation of the model ends.
-fn takes(what: (Collective, Algorithm), n: u32, size: u64, chunks: u32) -> u64 {
-    let (job, _) = job(what, n, size, chunks);
+fn takes(what: (Collective, Algorithm), n: u32, size: u64, shape: Shape) -> u64 {
+    let (job, _) = job(what, n, size, shape);
     let ends = estimate(&job, &one_port()).into_iter().map(|times| times.ended.expect("it ends").ps());
     // Sends end at once.
     ends.max().unwrap_or(0)
@@ -67,85 +75,38 @@ fn each_takes_its_closed_form_to_the_byte() {
             ((AllToAll, Algorithm::Linear), (count - 1) * step(count)),
         ];
         for (what, expected) in expected {
-            assert_eq!(takes(what, n, size, 1), expected, "{what:?} of {n}");
+            assert_eq!(takes(what, n, size, Shape::default()), expected, "{what:?} of {n}");
         }
-        for chunks in [1, 2, 8] {
-            let parts = u64::from(chunks);
-            assert_eq!(
-                takes((Broadcast, Algorithm::Chain), n, size, chunks),
-                (count - 2 + parts) * step(parts),
-                "{chunks} chunks of {n}"
-            );
+        for parts in [1, 2, 8] {
+            let takes = takes((Broadcast, Algorithm::Chain), n, size, chunks(parts));
+            let parts = u64::from(parts);
+            assert_eq!(takes, (count - 2 + parts) * step(parts), "{parts} chunks of {n}");
         }
-    }
-}
-
-/// The same where members send and receive at the same time, which `LogGOPS` does not let them: a receive takes a stream there.
-fn takes_both_ways(what: (Collective, Algorithm), n: u32, size: u64, chunks: u32) -> u64 {
-    let (job, _) = job(what, n, size, chunks);
-    let mut progress =
-        Progress::new(Arc::clone(&job), Settings { eager: Bytes(u64::MAX), ..Settings::default() }, Time::ZERO);
-    let mut queues: Vec<VecDeque<u32>> = vec![VecDeque::new(); n as usize];
-    let mut receives = vec![Time::ZERO; n as usize];
-    // When the sends under way end, and of whom.
-    let mut busy: BTreeSet<(Time, u32)> = BTreeSet::new();
-    let mut now = Time::ZERO;
-    loop {
-        while let Some(message) = progress.take_message() {
-            queues[job.operations()[message.op as usize].rank as usize].push_back(message.number);
+        for g in (0..=log).map(|bit| 1 << bit) {
+            let (m, shape) = (count / g, servers(g as u32));
+            let (inside, rails) = ((g - 1) * step(g), (m - 1) * step(count));
+            let how = Algorithm::Hierarchical;
+            assert_eq!(takes((AllReduce, how), n, size, shape), 2 * (inside + rails), "{g} of {n}");
+            assert_eq!(takes((ReduceScatter, how), n, size, shape), inside + rails, "{g} of {n}");
+            assert_eq!(takes((AllGather, how), n, size, shape), inside + rails, "{g} of {n}");
+            assert_eq!(takes((AllToAll, how), n, size, shape), inside + (m - 1) * step(m), "{g} of {n}");
         }
-        for rank in 0..n {
-            let idle = busy.iter().all(|&(_, of)| of != rank);
-            let Some(number) = queues[rank as usize].front().copied().filter(|_| idle) else { continue };
-            queues[rank as usize].pop_front();
-            let op = job.sends()[number as usize];
-            let Action::Send { bytes, .. } = job.operations()[op as usize].action else {
-                panic!("only what sends is sent")
-            };
-            let takes = Duration(A + B * bytes.0);
-            for (receiver, &to) in (0..).zip(job.receivers(op)) {
-                let free = &mut receives[to as usize];
-                *free = now.max(*free) + takes;
-                progress.delivered(number, receiver, *free);
-            }
-            progress.acknowledged(number, now + takes);
-            busy.insert((now + takes, rank));
-        }
-        let Some(due) = progress.due().into_iter().chain(busy.first().map(|&(end, _)| end)).min() else { break };
-        now = due;
-        busy.retain(|&(end, _)| end > now);
-        progress.advance(now);
-    }
-    assert!(progress.is_complete());
-    now.ps()
-}
-
-/// Of many chunks, two trees bring a broadcast to `S / B` and an all-reduce to twice that, but for the way through the trees: the fact
-/// for which they were invented (Sanders, Speck, Traff 2009). A binomial tree takes `log n` times as long.
-#[test]
-fn two_trees_use_the_whole_link() {
-    for n in [5_u32, 8, 32, 33, 64] {
-        let (size, chunks) = (1 << 31, 256);
-        let bound = size * B;
-        let broadcast = takes_both_ways((Collective::Broadcast, Algorithm::DoubleTree), n, size, chunks);
-        assert!(broadcast >= bound && broadcast < bound * 115 / 100, "{n}: {broadcast} of {bound}");
-        let sum = takes_both_ways((Collective::AllReduce, Algorithm::DoubleTree), n, size, chunks);
-        assert!(sum >= bound && sum < 2 * bound * 130 / 100, "{n}: {sum} of {}", 2 * bound);
     }
 }
 
 #[test]
 fn what_an_algorithm_cannot_do_is_refused() {
-    let error = |what, n: u32, size, chunks| {
+    let error = |what, n: u32, size, parts| {
         let mut b = Builder::new(n);
         let members: Vec<u32> = (0..n).collect();
-        let error = add(&mut b, what, &members, Bytes(size), chunks, &vec![Vec::new(); n as usize]).unwrap_err();
+        let after = vec![Vec::new(); n as usize];
+        let error = add(&mut b, what, &members, Bytes(size), chunks(parts), &after).unwrap_err();
         (error.message, error.hint.unwrap_or_default())
     };
     let (message, hint) = error((Collective::AllReduce, Algorithm::Bruck), 8, 4096, 1);
     assert_eq!(
         (message.as_str(), hint.as_str()),
-        ("bruck does no all-reduce", "known are ring, halving-doubling, recursive-doubling, double-tree")
+        ("bruck does no all-reduce", "known are ring, halving-doubling, recursive-doubling, double-tree, hierarchical")
     );
     let power = error((Collective::AllReduce, Algorithm::HalvingDoubling), 6, 4096, 1).0;
     assert_eq!(power, "halving-doubling is for 2, 4, 8 and so on members, not for 6");
@@ -154,9 +115,37 @@ fn what_an_algorithm_cannot_do_is_refused() {
     assert_eq!(many, "all-reduce by ring of 100000 ranks takes too many messages");
     let chunks = error((Collective::AllReduce, Algorithm::DoubleTree), 8, 1 << 30, u32::MAX).0;
     assert_eq!(chunks, "all-reduce by double-tree of 8 ranks takes too many messages");
+    let hierarchical = (Collective::AllReduce, Algorithm::Hierarchical);
+    assert_eq!(error(hierarchical, 8, 4096, 1).0, "hierarchical needs to know which ranks share a server");
+    let mut b = Builder::new(12);
+    let uneven = add(&mut b, hierarchical, &[0, 1, 2, 8, 9], Bytes(64), servers(8), &vec![Vec::new(); 5]);
+    assert_eq!(
+        uneven.unwrap_err().message,
+        "hierarchical needs as many ranks in each server: server 0 has 3 of them, server 1 2"
+    );
 }
 
-fn any() -> impl Strategy<Value = (Collective, Algorithm)> {
+/// Groups are what they are, whatever the servers: one rank of each, all of one, or some of some.
+#[test]
+fn servers_are_of_ranks_not_of_members() {
+    let messages = |members: &[u32]| {
+        let mut b = Builder::new(32);
+        let what = (Collective::AllReduce, Algorithm::Hierarchical);
+        add(&mut b, what, members, Bytes(1 << 20), servers(8), &vec![Vec::new(); members.len()]).unwrap();
+        let job = b.build().unwrap();
+        let inside = |op: &&Op| {
+            let to = job.receivers(**op)[0];
+            job.operations()[**op as usize].rank / 8 == to / 8
+        };
+        let count = job.sends().iter().filter(inside).count();
+        (count, job.sends().len() - count)
+    };
+    assert_eq!(messages(&[0, 8, 16, 24]), (0, 4 * 6));
+    assert_eq!(messages(&[8, 9, 10, 11]), (4 * 6, 0));
+    assert_eq!(messages(&[9, 17, 11, 19, 25, 31]), (6 * 2, 6 * 4));
+}
+
+fn any_of_all() -> impl Strategy<Value = (Collective, Algorithm)> {
     let all = Collective::ALL.into_iter().flat_map(|what| Algorithm::all(what).into_iter().map(move |how| (what, how)));
     prop::sample::select(all.collect::<Vec<_>>())
 }
@@ -189,12 +178,15 @@ proptest! {
     /// Whatever is to reach a member has a way to it, with messages in any order, of sizes that divide badly; bytes are what the
     /// algorithm is known for; and the job ends.
     #[test]
-    fn all_that_is_needed_gets_there(what in any(), n in 1_u32..20, power in 0_u32..5, extra in prop_oneof![0_u64..30, 0_u64..5000], chunks in 1_u32..5) {
+    fn all_that_is_needed_gets_there(what in any_of_all(), n in 1_u32..20, power in 0_u32..5, extra in prop_oneof![0_u64..30, 0_u64..5000], chunks in 1_u32..5, divisor in any::<prop::sample::Index>()) {
         let (collective, algorithm) = what;
         let n = if algorithm.needs_power_of_two() { 1 << power } else { n };
         let chunks = if algorithm.has_chunks() { chunks } else { 1 };
-        let size = extra;
-        let (job, last) = job(what, n, size, chunks);
+        // The servers are of as many ranks as divide them.
+        let divisors: Vec<u32> = (1..=n).filter(|d| n.is_multiple_of(*d)).collect();
+        let per_server = if algorithm.has_servers() { *divisor.get(&divisors) } else { 0 };
+        let (size, shape) = (extra, Shape { chunks, per_server });
+        let (job, last) = job(what, n, size, shape);
         for (member, ends) in (0..).zip(&last) {
             let known = knows(&job, ends);
             match collective {
@@ -209,14 +201,17 @@ proptest! {
         };
         let mut total = 0;
         let messages: u64 = job.sends().iter().map(|&op| job.receivers(op).len() as u64).sum();
-        let most = messages_at_most(what, u64::from(n), chunks);
+        let most = messages_at_most(what, u64::from(n), shape);
         prop_assert!(messages <= most && most <= 2 * messages.max(1), "{messages} of {most}");
         job.sends().iter().for_each(|op| sent(&mut total, op));
         let others = u64::from(n - 1);
         let expected = match what {
-            (Collective::AllReduce, Algorithm::Ring | Algorithm::HalvingDoubling | Algorithm::DoubleTree) => Some(2 * others * size),
+            (
+                Collective::AllReduce,
+                Algorithm::Ring | Algorithm::HalvingDoubling | Algorithm::DoubleTree | Algorithm::Hierarchical,
+            ) => Some(2 * others * size),
             (Collective::AllReduce, _)
-            | (Collective::AllToAll, Algorithm::Bruck)
+            | (Collective::AllToAll, Algorithm::Bruck | Algorithm::Hierarchical)
             | (Collective::Broadcast, Algorithm::ScatterAllGather) => None,
             _ => Some(others * size),
         };

@@ -2,11 +2,12 @@
 //!
 //! Columns are described in `docs/reference/results.md`; the names here are the same.
 
+mod ranks;
+
 use crate::capture::CaptureRow;
 use crate::fabric::graph::PortId;
 use crate::fabric::queue::lossless::Lossless;
-use crate::network::{Ending, JobRow, Network};
-use anabranch_job::progress::RankTimes;
+use crate::network::{Ending, Network};
 use anabranch_transport::{Duration, Time};
 use std::io;
 
@@ -148,6 +149,8 @@ pub struct RankRow {
     pub end: Option<Time>,
     /// Time during which it computed.
     pub computing: Duration,
+    /// When its last operation would have ended on an idle fabric; of a job that is complete.
+    pub idle_end: Option<Time>,
 }
 
 /// Everything that one run leaves behind.
@@ -186,7 +189,7 @@ impl RunRecord {
             flows: flows(network),
             links: links(network),
             blocks: blocks(network),
-            ranks: ranks(network),
+            ranks: ranks::rows(network),
             series: network.take_samples(),
             captures: network.finish_captures(),
             conservation: network.conservation(),
@@ -235,33 +238,6 @@ fn blocks(network: &Network) -> Vec<BlockRow> {
         }
     };
     network.blocks().into_iter().map(row).collect()
-}
-
-fn ranks(network: &Network) -> Vec<RankRow> {
-    let mut rows = Vec::new();
-    for JobRow { group, mut ranks, placed } in network.jobs() {
-        let workload = &network.groups()[usize::from(group)].name;
-        let mut operations = vec![0; placed.hosts.len()];
-        for operation in placed.job.operations() {
-            operations[operation.rank as usize] += 1;
-        }
-        ranks.resize(placed.hosts.len(), RankTimes::default());
-        for (rank, ((&host, operations), times)) in (0..).zip(placed.hosts.iter().zip(operations).zip(ranks)) {
-            if operations > 0 {
-                rows.push(RankRow {
-                    workload: workload.clone(),
-                    rank,
-                    host,
-                    operations,
-                    ended: times.operations,
-                    start: placed.start,
-                    end: times.ended.filter(|_| times.operations == operations),
-                    computing: times.computing,
-                });
-            }
-        }
-    }
-    rows
 }
 
 fn flows(network: &Network) -> Vec<FlowRow> {

@@ -5,8 +5,8 @@
 
 use super::session_group::SessionGroup;
 use crate::workload::{PlacedJob, Session};
-use anabranch_job::{Op, Progress};
 use anabranch_job::progress::RankTimes;
+use anabranch_job::{Op, Progress};
 use anabranch_transport::Time;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -42,6 +42,8 @@ impl Running {
 pub struct JobRow {
     /// The group whose sessions are its messages.
     pub group: u16,
+    /// The first of them; the others follow, in the order of [`PlacedJob::network`].
+    pub first: u32,
     /// How its ranks have spent their time; empty: it has not begun.
     pub ranks: Vec<RankTimes>,
     /// Its ranks and their hosts.
@@ -219,6 +221,7 @@ impl Jobs {
     pub(super) fn rows(&self) -> Vec<JobRow> {
         let row = |job: &Running| JobRow {
             group: job.group,
+            first: job.first,
             ranks: job.progress.as_ref().map(Progress::ranks).unwrap_or_default(),
             placed: Arc::clone(&job.placed),
         };

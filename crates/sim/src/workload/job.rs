@@ -6,7 +6,7 @@ use super::placement::known_host;
 use super::server::ServerConfig;
 use super::trace::StartUnit;
 use super::{Mode, Session};
-use anabranch_job::collective::{self, Algorithm, Choice, Collective};
+use anabranch_job::collective::{self, Algorithm, Choice, Collective, Shape};
 use anabranch_job::job::RANKS_MAX;
 use anabranch_job::read::chakra::{self, Groups};
 use anabranch_job::read::{self, Format as FileFormat};
@@ -98,6 +98,10 @@ pub struct CollectiveConfig {
     #[serde(default = "one")]
     #[schemars(range(min = 1))]
     pub rounds: u32,
+    /// Of `hierarchical`: how many consecutive ranks share a server. Default: as many as hosts do (`host.server.hosts`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub per_server: Option<u32>,
 }
 
 fn one() -> u32 {
@@ -105,7 +109,16 @@ fn one() -> u32 {
 }
 
 impl CollectiveConfig {
-    fn check(&self) -> Result<(), Fault> {
+    fn what(&self) -> (Collective, Algorithm) {
+        (self.kind, self.algorithm)
+    }
+
+    /// How it divides its work, on hosts of which so many share a server.
+    fn shape(&self, of_hosts: Option<u32>) -> Shape {
+        Shape { chunks: self.chunks, per_server: self.per_server.or(of_hosts).unwrap_or(0) }
+    }
+
+    fn check(&self, of_hosts: Option<u32>) -> Result<(), Fault> {
         if self.ranks < 2 {
             return Err(Fault::new("ranks", format!("must be at least 2, not {}", self.ranks)));
         }
@@ -115,26 +128,31 @@ impl CollectiveConfig {
         if self.size.0 == 0 {
             return Err(Fault::new("size", "must be above zero"));
         }
-        let what = (self.kind, self.algorithm);
-        collective::check(what, u64::from(self.ranks), self.chunks)
+        if self.per_server.is_some() && !self.algorithm.has_servers() {
+            return Err(Fault::new("per_server", "only of algorithm = \"hierarchical\""));
+        }
+        if self.per_server == Some(0) {
+            return Err(Fault::new("per_server", "must be at least 1"));
+        }
+        collective::check(self.what(), u64::from(self.ranks), self.shape(of_hosts))
             .map_err(|e| Fault { hint: e.hint, ..Fault::new("", e.message) })
     }
 
     /// Its messages, at most.
-    fn messages(&self) -> u64 {
-        let once = collective::messages_at_most((self.kind, self.algorithm), u64::from(self.ranks), self.chunks);
+    fn messages(&self, of_hosts: Option<u32>) -> u64 {
+        let once = collective::messages_at_most(self.what(), u64::from(self.ranks), self.shape(of_hosts));
         once.saturating_mul(u64::from(self.rounds))
     }
 
-    fn job(&self) -> Result<Job, Fault> {
-        self.check()?;
+    fn job(&self, of_hosts: Option<u32>) -> Result<Job, Fault> {
+        self.check(of_hosts)?;
         let mut job = Builder::new(self.ranks);
         let members: Vec<u32> = (0..self.ranks).collect();
         let mut last = vec![Vec::new(); members.len()];
         let fault = |e: JobError| Fault { hint: e.hint, ..Fault::new("", e.message) };
         for _ in 0..self.rounds {
-            let what = (self.kind, self.algorithm);
-            last = collective::add(&mut job, what, &members, self.size, self.chunks, &last).map_err(fault)?;
+            let shape = self.shape(of_hosts);
+            last = collective::add(&mut job, self.what(), &members, self.size, shape, &last).map_err(fault)?;
             last = collective::join(&mut job, &members, &last);
         }
         job.build().map_err(fault)
@@ -153,6 +171,21 @@ pub enum JobFormat {
     Chakra,
     /// Workload of `SimAI`, as AICB writes it.
     Simai,
+}
+
+/// What a job is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct JobSummary {
+    /// Where it comes from, for a person.
+    pub name: String,
+    /// How many ranks it has.
+    pub ranks: u32,
+    /// How many messages they send.
+    pub messages: u64,
+    /// Bytes of these messages, those for several ranks once.
+    pub bytes: u64,
+    /// How many computations there are.
+    pub computations: u64,
 }
 
 /// A job and the hosts of its ranks.
@@ -200,7 +233,8 @@ impl JobConfig {
                 if self.format.is_some() {
                     faults.push(Fault::new("format", "only with `file`"));
                 }
-                faults.extend(collective.check().err().map(|f| f.under("collective")));
+                // How many hosts share a server is known later.
+                faults.extend(collective.check(Some(1)).err().map(|f| f.under("collective")));
             }
             (Some(file), None) if self.format().is_none() => faults.push(
                 Fault::new("file", format!("the ending of {file:?} does not tell the format"))
@@ -228,6 +262,9 @@ impl JobConfig {
         if self.algorithms.is_some_and(|algorithms| algorithms.chunk.0 == 0) {
             faults.push(Fault::new("algorithms.chunk", "must be above zero"));
         }
+        if self.algorithms.is_some_and(|algorithms| algorithms.per_server > 0 && !algorithms.has_servers()) {
+            faults.push(Fault::new("algorithms.per_server", "only of \"hierarchical\", and none of them is"));
+        }
         if !(0.0..=100.0).contains(&self.jitter) {
             faults.push(Fault::new("jitter", format!("must be from 0 to 100, not {}", self.jitter)));
         }
@@ -250,14 +287,17 @@ impl JobConfig {
         faults
     }
 
-    /// The operations, and where they come from, for a person.
-    fn read(&self, base: &Path) -> Result<(Job, String), Fault> {
+    /// The operations, and where they come from, for a person. `of_hosts`: how many hosts share a server.
+    fn read(&self, base: &Path, of_hosts: Option<u32>) -> Result<(Job, String), Fault> {
         if let Some(collective) = &self.collective {
             let name = format!("the {}", collective.kind.name());
-            return collective.job().map(|job| (job, name)).map_err(|f| f.under("collective"));
+            return collective.job(of_hosts).map(|job| (job, name)).map_err(|f| f.under("collective"));
         }
         let Some(file) = &self.file else { return Err(Fault::new("", "a job needs `file` or `collective`")) };
-        let choice = self.algorithms.unwrap_or_default();
+        let mut choice = self.algorithms.unwrap_or_default();
+        if choice.per_server == 0 {
+            choice.per_server = of_hosts.unwrap_or(0);
+        }
         let format = match self.format() {
             Some(JobFormat::Chakra) => return self.read_chakra(base, file, &choice),
             Some(JobFormat::Goal) => FileFormat::Goal,
@@ -296,24 +336,49 @@ impl JobConfig {
         Ok((job, all))
     }
 
+    /// What it is, without a fabric: relative file names start at `base`.
+    ///
+    /// # Errors
+    /// If a parameter makes no sense, the file cannot be read, or is no job that can end.
+    pub fn summary(&self, base: &Path, server: Option<&ServerConfig>) -> Result<JobSummary, Vec<Fault>> {
+        let faults = self.check();
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        let (job, name) = self.read(base, server.map(|server| server.hosts)).map_err(|fault| vec![fault])?;
+        let mut summary = JobSummary { name, ranks: job.ranks(), ..JobSummary::default() };
+        for operation in job.operations() {
+            match operation.action {
+                Action::Send { bytes, .. } => {
+                    summary.messages += 1;
+                    summary.bytes = summary.bytes.saturating_add(bytes.0);
+                }
+                Action::Calc(_) => summary.computations += 1,
+                Action::Receive { .. } | Action::Wait(_) => {}
+            }
+        }
+        Ok(summary)
+    }
+
     /// Reads the file, or expands the collective, and finds the hosts of its ranks. `server`: hosts with links of their own to one another.
     /// `seed`: of what is drawn.
     ///
     /// # Errors
     /// If the file cannot be read, is no job that can end, or has more ranks than there are hosts.
     pub fn open(&self, fabric: &Context, server: Option<&ServerConfig>, seed: u64) -> Result<PlacedJob, Fault> {
+        let of_hosts = server.map(|server| server.hosts);
         if let Some(collective) = &self.collective {
             if collective.ranks > fabric.fabric_hosts() {
                 let message = format!("there are {} hosts, each for one rank", fabric.fabric_hosts());
                 return Err(Fault::new("collective.ranks", message).hint("a larger fabric"));
             }
-            if collective.messages() > fabric.sessions_max {
+            if collective.messages(of_hosts) > fabric.sessions_max {
                 let most = fabric.sessions_max;
                 let message = format!("more messages than the {most} sessions for which there is memory");
                 return Err(Fault::new("collective", message).hint("fewer ranks, or in [run] a higher memory_limit"));
             }
         }
-        let (job, name) = self.read(&fabric.base)?;
+        let (job, name) = self.read(&fabric.base, of_hosts)?;
         if job.sends().is_empty() {
             return Err(Fault::new("", format!("{name} sends nothing: it needs no network")));
         }

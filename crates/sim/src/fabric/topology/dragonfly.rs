@@ -112,7 +112,9 @@ mod tests {
         // ISCA 2008, §3.1: a = 2 p = 2 h, g = a h + 1 groups; of p = h = 2 and a = 4, 72 hosts in 9 groups.
         for h in [1_u32, 2, 3, 4] {
             let (a, g) = (2 * h, 2 * h * h + 1);
-            let f = fabric(&format!("topology = 'dragonfly'\ngroups = {g}\nswitches = {a}\nhosts_per_switch = {h}\nglobal_links = {h}"));
+            let f = fabric(&format!(
+                "topology = 'dragonfly'\ngroups = {g}\nswitches = {a}\nhosts_per_switch = {h}\nglobal_links = {h}"
+            ));
             assert_eq!(f.hosts, g * a * h);
             // Every port is taken: p + (a - 1) + h.
             let ports = f.ports_by_node();
@@ -148,7 +150,9 @@ mod tests {
     #[test]
     fn what_is_no_dragonfly_is_refused() {
         let error = |groups: u32, switches: u32, links: u32| {
-            let text = format!("topology = 'dragonfly'\ngroups = {groups}\nswitches = {switches}\nhosts_per_switch = 2\nglobal_links = {links}");
+            let text = format!(
+                "topology = 'dragonfly'\ngroups = {groups}\nswitches = {switches}\nhosts_per_switch = 2\nglobal_links = {links}"
+            );
             config(&text).build(Path::new("")).unwrap_err().to_string()
         };
         assert!(error(1, 4, 1).contains("`groups` is 1"));

@@ -1,5 +1,5 @@
 //! Rail-optimised Clos: GPU `i` of every server hangs off leaf `i` of its segment, so that a ring over the GPUs with the same number never
-//! leaves a leaf (NVIDIA DGX SuperPOD reference architecture; Alibaba HPN, SIGCOMM 2024). Two tiers, or three; one plane, or several.
+//! leaves a leaf (NVIDIA DGX `SuperPOD` reference architecture; Alibaba HPN, SIGCOMM 2024). Two tiers, or three; one plane, or several.
 
 use super::links::{Size, default_delay, default_rate};
 use super::{Layers, LinkSpec, Topology, TopologyError};
@@ -216,11 +216,13 @@ mod tests {
 
     #[test]
     fn a_rail_is_a_leaf_and_rails_meet_at_the_spines() {
-        let g = fabric("topology = 'rail'\nsegments = 2\nservers = 4\nrails = 8\nspines = 3\nrate = '400Gbps'\noversubscription = 2");
+        let g = fabric(
+            "topology = 'rail'\nsegments = 2\nservers = 4\nrails = 8\nspines = 3\nrate = '400Gbps'\noversubscription = 2",
+        );
         assert_eq!((g.hosts, g.nodes.len(), g.links.len()), (64, 64 + 16 + 3, 64 + 16 * 3));
         let racks = g.racks();
-        for host in 0..64_usize {
-            let leaf = &g.nodes[racks[host] as usize];
+        for (host, &rack) in racks.iter().enumerate() {
+            let leaf = &g.nodes[rack as usize];
             assert_eq!(leaf.name, format!("leaf{}.{}", host / 32, host % 8));
             assert_eq!((leaf.pod, g.nodes[host].pod), (Some(host as u32 / 32), Some(host as u32 / 32)));
         }
@@ -229,7 +231,10 @@ mod tests {
         let routes = Routes::build(&g, |_| true);
         let ways = [(0, 8), (0, 1), (0, 32), (0, 33)].map(|(a, b)| (routes.hop_count(a, b), routes.path_count(a, b)));
         assert_eq!(ways, [(2, 1), (4, 3), (4, 3), (4, 3)]);
-        assert!(!g.multi_homed() && !config("topology = 'rail'\nsegments = 2\nservers = 4\nspines = 3").may_be_multi_homed());
+        assert!(
+            !g.multi_homed()
+                && !config("topology = 'rail'\nsegments = 2\nservers = 4\nspines = 3").may_be_multi_homed()
+        );
     }
 
     #[test]
@@ -247,7 +252,9 @@ mod tests {
 
     #[test]
     fn pods_meet_at_the_core() {
-        let g = fabric("topology = 'rail'\nsegments = 2\nservers = 2\nrails = 4\nspines = 4\npods = 3\ncores = 8\nlayers = { aggregation = { rate = '2Gbps' }, core = { rate = '3Gbps' } }");
+        let g = fabric(
+            "topology = 'rail'\nsegments = 2\nservers = 2\nrails = 4\nspines = 4\npods = 3\ncores = 8\nlayers = { aggregation = { rate = '2Gbps' }, core = { rate = '3Gbps' } }",
+        );
         let count = |level| g.nodes.iter().filter(|node| node.level == level).count();
         assert_eq!([Level::Host, Level::Edge, Level::Aggregation, Level::Core].map(count), [48, 24, 12, 8]);
         assert_eq!(g.links.len(), 48 + 24 * 4 + 12 * 8);
@@ -271,7 +278,8 @@ mod tests {
         assert!(error("segments = 1\nservers = 2\nspines = 1\ncores = 2").contains("pods = 2"));
         assert!(error("segments = 1\nservers = 1\nrails = 1\nspines = 1").contains("at least 2 hosts"));
         assert!(error(&format!("segments = {max}\nservers = {max}\nspines = {max}")).contains("a fabric of at most"));
-        let both = "segments = 1\nservers = 2\nspines = 1\noversubscription = 2\nlayers = { core = { rate = '1Gbps' } }";
+        let both =
+            "segments = 1\nservers = 2\nspines = 1\noversubscription = 2\nlayers = { core = { rate = '1Gbps' } }";
         assert!(error(both).contains("only one of it and `layers.core.rate`"));
         let layer = "segments = 1\nservers = 2\nspines = 1\nlayers = { aggregation = { rate = '1Gbps' } }";
         assert!(error(layer).contains("only layers that this fabric has: host, core"));

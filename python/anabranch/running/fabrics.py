@@ -1,0 +1,103 @@
+"""Fabrics of AI clusters by name: data in ``assets/fabrics``, sized for a number of ranks."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from anabranch.errors import AnabranchError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from importlib.resources.abc import Traversable
+
+
+@dataclass(frozen=True, slots=True)
+class Fabric:
+    """A fabric that grows by units.
+
+    Attributes
+    ----------
+    name
+        As on the command line.
+    summary
+        What it is.
+    source
+        Where its numbers come from.
+    grows
+        The key of `fabric` that says how many units there are.
+    hosts
+        Hosts (GPUs) of a unit.
+    least
+        Units at least.
+    fabric
+        The table ``fabric`` of a scenario, but for the number of units.
+    server
+        The table ``host.server``; None if every host is alone.
+    """
+
+    name: str
+    summary: str
+    source: str
+    grows: str
+    hosts: int
+    least: int
+    fabric: dict[str, Any]
+    server: dict[str, Any] | None
+
+    @property
+    def gbps(self) -> float:
+        """Rate of a host's link, in Gbps."""
+        return float(str(self.fabric["rate"]).removesuffix("Gbps"))
+
+    def of(self, ranks: int) -> dict[str, Any]:
+        """The table ``fabric`` with as many units as so many ranks need."""
+        count = max(-(-ranks // self.hosts), self.least)
+        fabric = {"topology": self.fabric["topology"], self.grows: count, **self.fabric}
+        if "global_links" in fabric:
+            # A switch has one link to each other group at most.
+            fabric["global_links"] = min(fabric["global_links"], count - 1)
+        return fabric
+
+
+def _folder() -> Traversable:
+    return files("anabranch.running").joinpath("assets", "fabrics")
+
+
+def names() -> list[str]:
+    """Names of all fabrics, in alphabetical order."""
+    return sorted(file.name.removesuffix(".toml") for file in _folder().iterdir() if file.name.endswith(".toml"))
+
+
+def fabric(name: str) -> Fabric:
+    """Find a fabric by its name.
+
+    Raises
+    ------
+    AnabranchError
+        If there is none of this name.
+    """
+    if name not in names():
+        near = difflib.get_close_matches(name, names(), n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names())}"
+        raise AnabranchError(f"no fabric is named {name!r}", hint=hint)
+    about = tomllib.loads(_folder().joinpath(f"{name}.toml").read_text(encoding="utf-8"))
+    grows = about["grows"]
+    return Fabric(
+        name=name,
+        summary=about["summary"],
+        source=about["source"],
+        grows=grows["key"],
+        hosts=grows["hosts"],
+        least=grows["least"],
+        fabric=about["fabric"],
+        server=about.get("host", {}).get("server"),
+    )
+
+
+def fabrics() -> Iterator[Fabric]:
+    """All of them."""
+    return map(fabric, names())

@@ -1,0 +1,171 @@
+"""The scenario of a job: operations of a file or a collective, on a fabric, under transports."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anabranch.base import core
+from anabranch.errors import AnabranchError
+from anabranch.running import job_transports
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from anabranch.running.fabrics import Fabric
+
+COLLECTIVES = {
+    "all-reduce": "ring",
+    "all-gather": "ring",
+    "reduce-scatter": "ring",
+    "broadcast": "double-tree",
+    "all-to-all": "linear",
+}
+"""What there is besides files, and by which algorithm if none is named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a job is.
+
+    Attributes
+    ----------
+    ranks
+        How many there are.
+    messages, computations
+        How many.
+    size_bytes
+        Of all messages.
+    """
+
+    ranks: int
+    messages: int
+    computations: int
+    size_bytes: int
+
+
+def summary(job: Mapping[str, Any], base: Path, server: Mapping[str, Any] | None) -> Summary:
+    """Read a job.
+
+    Parameters
+    ----------
+    job
+        The table ``job`` of a scenario.
+    base
+        Where relative file names start.
+    server
+        The table ``host.server``.
+
+    Raises
+    ------
+    ScenarioError
+        A parameter makes no sense, or the file is no job that can end.
+    """
+    text = core.call("job", json.dumps(job), str(base), None if server is None else json.dumps(server))
+    about = json.loads(text)
+    return Summary(about["ranks"], about["messages"], about["computations"], about["bytes"])
+
+
+def of_file(file: Path, folder: Path, *, groups: Path | None = None, **keys: Any) -> dict[str, Any]:  # noqa: ANN401
+    """The table ``job`` for a file: it and its `groups` are named as seen from the folder of the scenario.
+
+    Raises
+    ------
+    AnabranchError
+        If there is no such file.
+    """
+    if not file.is_file():
+        known = ", ".join(COLLECTIVES)
+        raise AnabranchError(f"{file}: no such file, and no collective", hint=f"collectives are {known}")
+    table = {"file": _seen_from(folder, file), **keys, "groups": None if groups is None else _seen_from(folder, groups)}
+    return {key: value for key, value in table.items() if value is not None}
+
+
+def _seen_from(folder: Path, file: Path) -> str:
+    return Path(os.path.relpath(file, folder)).as_posix()
+
+
+def of_collective(
+    kind: str, *, ranks: int, size: str, algorithm: str | None, chunks: int | None, rounds: int
+) -> dict[str, Any]:
+    """The table ``job`` for a collective."""
+    how = algorithm or COLLECTIVES[kind]
+    table: dict[str, Any] = {"kind": kind, "algorithm": how, "ranks": ranks, "size": size}
+    if chunks is not None:
+        table["chunks"] = chunks
+    if rounds > 1:
+        table["rounds"] = rounds
+    return {"collective": table}
+
+
+def scenario(
+    name: str, job: Mapping[str, Any], fabric: Fabric, transports: Sequence[str], *, ranks: int, packet: str
+) -> str:
+    """Write the scenario of a job.
+
+    Parameters
+    ----------
+    name
+        Name of the scenario.
+    job
+        The table ``job``.
+    fabric
+        The fabric, which gets as many units as `ranks` need.
+    transports
+        Names; of several, results have one row each.
+    ranks
+        Ranks of the job.
+    packet
+        A full packet, headers included: ``4160B``.
+    """
+    first, *others = transports
+    lines = [
+        f"# {fabric.summary}.",
+        f"# Source: {fabric.source}.",
+        "",
+        f"name = {_toml(name)}",
+        f"description = {_toml(f'{name} on {fabric.name}')}",
+        "",
+        *_table("fabric", fabric.of(ranks)),
+    ]
+    if fabric.server is not None:
+        lines += _table("host.server", fabric.server)
+    switches = {one: job_transports.switch(one, fabric.gbps) for one in transports}
+    used = {"name": first, **job_transports.constants(fabric.gbps, packet)}
+    lines += [
+        "# What depends on the rate is in proportion to it, from 100 Gbps.",
+        *_table("transport", used),
+        *([] if others else _table("switch", switches[first])),
+        "[[workload]]",
+        'name = "job"',
+        f"job = {_toml(job)}",
+        "",
+    ]
+    if others:
+        rows = [[one, switches[one]] for one in transports]
+        lines += ["[sweep]", '"transport.name, switch" = [', *(f"    {_toml(row)}," for row in rows), "]", ""]
+    return "\n".join(lines)
+
+
+def _table(name: str, table: Mapping[str, Any]) -> list[str]:
+    return [f"[{name}]", *(f"{key} = {_toml(value)}" for key, value in table.items()), ""]
+
+
+def _toml(value: object) -> str:
+    """Write a value as TOML, on one line.
+
+    Examples
+    --------
+    >>> print(_toml({"rate": "400Gbps", "pfc": {}, "hosts": [1, 2], "sack": True}))
+    { rate = "400Gbps", pfc = {}, hosts = [1, 2], sack = true }
+    """
+    if isinstance(value, dict):
+        pairs = ", ".join(f"{key} = {_toml(own)}" for key, own in value.items())
+        return f"{{ {pairs} }}" if pairs else "{}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    # Strings, numbers and truth values are written alike in JSON.
+    return json.dumps(value, ensure_ascii=False)
