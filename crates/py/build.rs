@@ -9,7 +9,7 @@ use std::{env, fs, io};
 const SHARED: &[(&str, &str)] = &[("scenarios", ""), ("docs/fidelity/data", ".json")];
 
 /// What decides the bytes of results: its sources, whatever machine they are compiled on.
-const SOURCES: &[&str] = &["raptorq", "transport", "sim", "results", "py"];
+const SOURCES: &[&str] = &["raptorq", "transport", "job", "sim", "results", "py"];
 
 fn main() -> io::Result<()> {
     let repository = Path::new(&variable("CARGO_MANIFEST_DIR")?).join("../..");

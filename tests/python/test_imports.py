@@ -44,6 +44,7 @@ COMMANDS = [
     ("--version",),
     ("--help",),
     ("run", "--help"),
+    ("job", "--help"),
     ("demo", "--help"),
     ("report", "--help"),
     ("reproduce", "--help"),

@@ -76,6 +76,7 @@ LAYERS = {
     """,
     "job": """
         error job
+        links
         check matching order servers
         builder settings
         progress
@@ -352,6 +353,15 @@ def test_the_simulator_and_real_networks_do_not_know_each_other(dependencies: di
         while more := set().union(*(dependencies[name] for name in known)) - known:
             known |= more
         assert not (known & one and known & other), f"{crate} knows {known}"
+
+
+def test_the_hash_of_the_sources_is_of_all_that_decide_results(dependencies: dict[str, set[str]]) -> None:
+    text = (ROOT / "crates/py/build.rs").read_text(encoding="utf-8")
+    (named,) = re.findall(r"const SOURCES: &\[&str\] = &\[(.*)\];", text)
+    known = {"results"}
+    while more := set().union(*(dependencies[name] for name in known)) - known:
+        known |= more
+    assert set(re.findall(r'"(\w+)"', named)) == known | {"py"}
 
 
 @pytest.mark.parametrize("crate", LAYERS)

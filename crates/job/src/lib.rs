@@ -18,6 +18,7 @@ pub mod collective;
 pub mod error;
 pub mod idle;
 pub mod job;
+mod links;
 pub mod loggops;
 mod matching;
 mod order;

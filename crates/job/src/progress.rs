@@ -5,11 +5,11 @@
 //! time, in order of operations.
 
 use crate::job::{Action, Job, Op};
+use crate::links::{Known, Links};
 use crate::matching::{Delivery, Matcher};
 use crate::order::Order;
-use crate::servers::ServerLinks;
 use crate::settings::Settings;
-use anabranch_transport::{Bytes, Duration, Time};
+use anabranch_transport::{Duration, Time};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::fmt::Write as _;
@@ -96,7 +96,7 @@ pub struct Progress {
     due: BinaryHeap<Reverse<(Time, Due)>>,
     outbox: VecDeque<Message>,
     /// Of ranks that share a server.
-    links: Option<ServerLinks>,
+    links: Links,
     /// Answers that are owed, by the network or the links of servers: an arrival for each receiver, and an acknowledgement.
     owed: u64,
     /// Operations that have not ended.
@@ -124,7 +124,7 @@ impl Progress {
             fates: vec![Fate::default(); deliveries as usize],
             due: BinaryHeap::new(),
             outbox: VecDeque::new(),
-            links: settings.servers.as_deref().map(ServerLinks::new),
+            links: Links::new(if settings.servers.is_some() { job.ranks() } else { 0 }),
             owed: 0,
             left: count,
             settings,
@@ -146,7 +146,8 @@ impl Progress {
 
     /// When it is due next: call [`advance`](Self::advance) then.
     pub fn due(&self) -> Option<Time> {
-        self.due.peek().map(|Reverse((when, _))| *when)
+        let own = self.due.peek().map(|Reverse((when, _))| *when);
+        own.into_iter().chain(self.links.due()).min()
     }
 
     /// Everything that is due by now happens.
@@ -175,8 +176,22 @@ impl Progress {
     }
 
     fn take_due(&mut self, now: Time) -> Option<(Time, Due)> {
-        self.due().filter(|when| *when <= now)?;
-        self.due.pop().map(|Reverse(due)| due)
+        loop {
+            let when = self.due().filter(|when| *when <= now)?;
+            // What the links of servers bring goes into the queue of all that is due.
+            let (first, due) = (&self.first_delivery, &mut self.due);
+            self.links.advance(when, |known| match known {
+                Known::Delivered { message, receiver, at } => {
+                    due.push(Reverse((at, Due::Arrived(first[message as usize] + u32::from(receiver)))));
+                }
+                Known::Complete { message, at } => {
+                    due.push(Reverse((at, Due::Acknowledged(self.job.sends()[message as usize]))));
+                }
+            });
+            if self.due.peek().is_some_and(|Reverse((own, _))| *own <= when) {
+                return self.due.pop().map(|Reverse(due)| due);
+            }
+        }
     }
 
     /// Takes a message that leaves now.
@@ -340,8 +355,13 @@ impl Progress {
         let Action::Send { tag, bytes, .. } = operation.action else { return };
         let receivers = job.receivers(op);
         self.owed += receivers.len() as u64 + 1;
-        if !self.stays_inside(op, self.first_delivery[number], bytes, now) {
-            self.outbox.push_back(Message { number: number as u32, op });
+        match self.settings.servers.as_ref().filter(|servers| servers.hold(&job, op)) {
+            Some(servers) => {
+                let cost = servers.cost(bytes);
+                let to = receivers.iter().map(|&to| (to, cost)).collect();
+                self.links.send(number as u32, operation.rank, to, now);
+            }
+            None => self.outbox.push_back(Message { number: number as u32, op }),
         }
         for (delivery, &to) in (self.first_delivery[number]..).zip(receivers) {
             if let Some(receive) = self.matcher.sent(to, operation.rank, tag, delivery) {
@@ -349,23 +369,6 @@ impl Progress {
                 self.receive_if_there(delivery, now);
             }
         }
-    }
-
-    /// A message takes the links of a server, if all of its receivers are in its sender's.
-    fn stays_inside(&mut self, op: Op, first: Delivery, bytes: Bytes, now: Time) -> bool {
-        let (Some(servers), Some(links)) = (&self.settings.servers, &mut self.links) else { return false };
-        if !servers.hold(&self.job, op) {
-            return false;
-        }
-        let left = links.leaves(self.job.operations()[op as usize].rank, bytes, now);
-        let mut last = left;
-        for (delivery, &to) in (first..).zip(self.job.receivers(op)) {
-            let at = links.arrives(to, bytes, left);
-            last = last.max(at);
-            self.due.push(Reverse((at, Due::Arrived(delivery))));
-        }
-        self.due.push(Reverse((last, Due::Acknowledged(op))));
-        true
     }
 
     /// A receive has got its message if that has arrived.

@@ -1,10 +1,11 @@
 //! Servers: ranks with links of their own to one another, such as `NVLink`. A message that stays inside a server needs no network.
 //!
-//! A switch that never blocks joins the ranks of a server. A rank sends one message at a time there, and receives one: what comes later
-//! waits. The first byte takes the latency, all bytes the rate of the slower of the two links, which are alike.
+//! A switch that never blocks joins the ranks of a server, and copies messages for several. The first byte takes the latency, all bytes the
+//! rate of the links.
 
 use crate::job::{Job, Op};
-use anabranch_transport::{Bytes, Duration, Rate, Time};
+use crate::links::Alone;
+use anabranch_transport::{Bytes, Duration, Rate};
 
 /// Which ranks share a server, and the links that join them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,37 +25,10 @@ impl Servers {
         let own = of(job.operations()[op as usize].rank);
         job.receivers(op).iter().all(|&to| of(to) == own)
     }
-}
 
-/// The links of all ranks, as they are taken.
-#[derive(Clone, Debug)]
-pub(crate) struct ServerLinks {
-    rate: Rate,
-    latency: Duration,
-    /// When each is free again, for sending and for receiving.
-    sends: Vec<Time>,
-    receives: Vec<Time>,
-}
-
-impl ServerLinks {
-    pub(crate) fn new(servers: &Servers) -> Self {
-        let free = vec![Time::ZERO; servers.of.len()];
-        Self { rate: servers.rate, latency: servers.latency, sends: free.clone(), receives: free }
-    }
-
-    /// When all of a message, sent now, has left its sender: at once or behind what it sends already.
-    pub(crate) fn leaves(&mut self, from: u32, bytes: Bytes, now: Time) -> Time {
-        let free = &mut self.sends[from as usize];
-        *free = now.max(*free) + self.rate.transmit_time(bytes.0);
-        *free
-    }
-
-    /// When one of its receivers has all of it. The switch copies messages for several.
-    pub(crate) fn arrives(&mut self, to: u32, bytes: Bytes, left: Time) -> Time {
-        let takes = self.rate.transmit_time(bytes.0);
-        let first = Time(left.ps() - takes.ps()) + self.latency;
-        let free = &mut self.receives[to as usize];
-        *free = first.max(*free) + takes;
-        *free
+    /// What a message costs.
+    pub(crate) fn cost(&self, bytes: Bytes) -> Alone {
+        let wire = self.rate.transmit_time(bytes.0);
+        Alone { wire, takes: wire + self.latency }
     }
 }

@@ -1,0 +1,135 @@
+"""``anabranch job``: from a file or a collective to a step time, as the page says it."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import anabranch
+from anabranch.cli import app
+from anabranch.results.jobs import job_table
+from anabranch.running.fabrics import fabric, names
+from anabranch.running.transports import transports
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs/how-to/run-a-job.md"
+
+COMMANDS = [
+    line.removeprefix("$ anabranch ").split()
+    for line in re.findall(r"^\$ anabranch job .*$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+]
+
+FILES = [command for command in COMMANDS if Path(command[1]).suffix]
+
+
+def run(*argv: str) -> tuple[int, str, str]:
+    done = CliRunner().invoke(app, argv)
+    return done.exit_code, done.stdout, done.stderr
+
+
+@pytest.fixture(autouse=True)
+def _in_the_clone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+def test_the_page_has_a_command_for_each_format() -> None:
+    assert {Path(command[1]).suffix for command in FILES} == {".goal", ".cm", ".et", ".txt"}
+    assert len(COMMANDS) == len(FILES) + 1
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[1].rsplit("/", 1)[-1])
+def test_the_commands_of_the_page_are_as_large_as_they_say(command: list[str], tmp_path: Path) -> None:
+    code, stdout, stderr = run(*command, "--out", str(tmp_path / "r"), "--dry-run")
+    assert code == 0, stderr
+    assert re.search(r"^job: \d+ ranks, .* messages of .* in all", stderr, re.MULTILINE)
+    assert "by an estimate" in stdout
+    scenario = tomllib.loads((tmp_path / "r.toml").read_text(encoding="utf-8"))
+    assert scenario["host"]["server"]["hosts"] == 8 if "leaf-spine" not in command else "host" not in scenario
+    # The scenario beside the results is one that runs.
+    assert anabranch.plan(tmp_path / "r.toml").runs
+
+
+@pytest.mark.parametrize("command", FILES, ids=lambda command: command[1].rsplit("/", 1)[-1])
+def test_files_are_replayed(command: list[str], tmp_path: Path) -> None:
+    small = ["fabric.servers=2"] if "leaf-spine" not in command else ["fabric.spines=4"]
+    code, _, stderr = run(*command, *small, "--out", str(tmp_path / "r"), "--no-report", "--progress", "none")
+    assert code == 0, stderr
+    (row,) = job_table(anabranch.load(tmp_path / "r")).to_dicts()
+    assert row["unfinished"] == 0
+    assert row["step_ns"] > 0
+    # An idle fabric takes no longer but for how links are shared, and not nothing.
+    assert 0.01 < row["idle_share"] < 1.05
+
+
+def test_several_transports_are_rows_and_each_says_what_bounds_it(tmp_path: Path) -> None:
+    code, stdout, stderr = run(
+        "job", "all-reduce", "fabric.servers=2", "--ranks", "16", "--size", "1MB", "--algorithm", "hierarchical",
+        "--transport", "ndp,hpcc,dctcp", "--out", str(tmp_path / "r"), "--progress", "none", "--no-report",
+    )  # fmt: skip
+    assert code == 0, stderr
+    results = anabranch.load(tmp_path / "r")
+    table = job_table(results)
+    assert table["transport.name"].to_list() == ["ndp", "hpcc", "dctcp"]
+    # Rails: seven of eight bytes stay inside servers.
+    assert results.flows["size_bytes"].sum() == 3 * 2 * 1_000_000
+    assert len(re.findall("bound it", " ".join(stdout.split()))) == 3
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_fabric_takes_jobs_that_need_one_unit_more(name: str, tmp_path: Path) -> None:
+    one = fabric(name)
+    ranks = one.least * one.hosts + 1
+    code, stdout, stderr = run(
+        "job", "broadcast", "--ranks", str(ranks), "--size", "64KB", "--algorithm", "binomial", "--fabric", name,
+        "--out", str(tmp_path / "r"), "--dry-run",
+    )  # fmt: skip
+    assert code == 0, stderr
+    scenario = tomllib.loads((tmp_path / "r.toml").read_text(encoding="utf-8"))
+    assert scenario["fabric"][one.grows] == one.least + 1
+    assert one.source[:40] in (tmp_path / "r.toml").read_text(encoding="utf-8")
+    hosts = int(stdout.splitlines()[1].split()[3])
+    assert hosts == (one.least + 1) * one.hosts
+
+
+def test_every_transport_that_repeats_what_is_lost_takes_jobs(tmp_path: Path) -> None:
+    every = ",".join(one.name for one in transports() if one.name != "udp")
+    code, stdout, stderr = run(
+        "job", "all-to-all", "--ranks", "16", "--size", "64KB", "--fabric", "leaf-spine", "--transport", every,
+        "--out", str(tmp_path / "r"), "--dry-run",
+    )  # fmt: skip
+    assert code == 0, stderr
+    assert len([line for line in stdout.splitlines() if line.startswith("p0")]) == every.count(",") + 1
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["nothing.goal"], "nothing.goal: no such file, and no collective"),
+        (["all-reduce", "--ranks", "8"], "all-reduce needs --ranks and --size"),
+        (["all-reduce", "--ranks", "8", "--size", "1MB", "--format", "goal"], "--format is for files"),
+        (["crates/job/tests/data/goal-comp.goal", "--size", "1MB"], "--size is for collectives"),
+        (["all-reduce", "--ranks", "8", "--size", "1MB", "--fabric", "dgx"], "no fabric is named 'dgx'"),
+        (["all-reduce", "--ranks", "8", "--size", "1MB", "--transport", "ndq"], "there is no 'ndq'"),
+        (["all-reduce", "--ranks", "8", "--size", "1MB", "--transport", "ndp,ndp"], "named twice"),
+        (["all-reduce", "--ranks", "8", "--size", "1MB", "--algorithm", "bruck"], "bruck does no all-reduce"),
+        (["crates/job/tests/data/all_reduce.0.et", "--algorithm", "ring"], "of which collective?"),
+        (["crates/job/tests/data/simai-microAllReduce.txt"], "does not tell the format"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_meant_is_refused(argv: list[str], message: str, tmp_path: Path) -> None:
+    code, _, stderr = run("job", *argv, "--out", str(tmp_path / "r"))
+    assert code == 2
+    assert message in stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_fabrics_are_listed_with_their_sources() -> None:
+    code, stdout, _ = run("job", "--fabrics")
+    assert code == 0
+    for name in names():
+        assert name in stdout.splitlines()
+    assert stdout.count("source: ") == len(names())
