@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from anabranch.results.tables import Tables
 
 REDUCTIONS = "anabranch.reproduce.reductions"
-TABLES = ("flows", "links", "series", "runs")
+TABLES = ("flows", "links", "series", "ranks", "runs")
 """Tables of results."""
 
 
