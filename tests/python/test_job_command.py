@@ -23,6 +23,17 @@ COMMANDS = [
     for line in re.findall(r"^\$ anabranch job .*$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
 ]
 
+SMALLER = {
+    "dgx-h100": ["fabric.servers=2"],
+    "leaf-spine": ["fabric.spines=4"],
+    "slingshot": ["fabric.switches=2", "fabric.hosts_per_switch=8"],
+}
+
+
+def _fabric(command: list[str]) -> str:
+    return command[command.index("--fabric") + 1] if "--fabric" in command else "dgx-h100"
+
+
 FILES = [command for command in COMMANDS if Path(command[1]).suffix]
 
 
@@ -48,14 +59,15 @@ def test_the_commands_of_the_page_are_as_large_as_they_say(command: list[str], t
     assert re.search(r"^job: \d+ ranks, .* messages of .* in all", stderr, re.MULTILINE)
     assert "by an estimate" in stdout
     scenario = tomllib.loads((tmp_path / "r.toml").read_text(encoding="utf-8"))
-    assert scenario["host"]["server"]["hosts"] == 8 if "leaf-spine" not in command else "host" not in scenario
+    per_server = {"leaf-spine": None, "slingshot": 4}.get(_fabric(command), 8)
+    assert scenario.get("host", {}).get("server", {}).get("hosts") == per_server
     # The scenario beside the results is one that runs.
     assert anabranch.plan(tmp_path / "r.toml").runs
 
 
 @pytest.mark.parametrize("command", FILES, ids=lambda command: command[1].rsplit("/", 1)[-1])
 def test_files_are_replayed(command: list[str], tmp_path: Path) -> None:
-    small = ["fabric.servers=2"] if "leaf-spine" not in command else ["fabric.spines=4"]
+    small = SMALLER[_fabric(command)]
     code, _, stderr = run(*command, *small, "--out", str(tmp_path / "r"), "--no-report", "--progress", "none")
     assert code == 0, stderr
     (row,) = job_table(anabranch.load(tmp_path / "r")).to_dicts()
@@ -73,7 +85,7 @@ def test_several_transports_are_rows_and_each_says_what_bounds_it(tmp_path: Path
     assert code == 0, stderr
     results = anabranch.load(tmp_path / "r")
     table = job_table(results)
-    assert table["transport.name"].to_list() == ["ndp", "hpcc", "dctcp"]
+    assert table["transport"].to_list() == ["ndp", "hpcc", "dctcp"]
     # Rails: seven of eight bytes stay inside servers.
     assert results.flows["size_bytes"].sum() == 3 * 2 * 1_000_000
     assert len(re.findall("bound it", " ".join(stdout.split()))) == 3

@@ -11,10 +11,12 @@ from anabranch.results import stats
 from anabranch.results.comparison import compare
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from anabranch.results.tables import Tables
+
+TRANSPORT = "transport"
 
 TOLD = 6
 """Jobs of which each has a sentence."""
@@ -78,13 +80,22 @@ def job_sentences(results: Tables) -> list[str]:
         told = table.drop_nulls("step_ns").sort("step_ns", maintain_order=True).to_dicts()
         rows = [told[0], told[-1]] if told else rows[:1]
     comparison = compare(results) if rows else None
-    varying = [key for key in results.keys if table[key].n_unique() > 1]
+    varying = _telling(table, results.keys)
 
     def where(row: Mapping[str, Any]) -> str:
         words = comparison.words({key: row[key] for key in varying}) if comparison else ""
         return f" ({words})" if words else ""
 
     return [f"{row['workload']}{where(row)}: {_time(row)}" for row in rows]
+
+
+def _telling(table: pl.DataFrame, keys: Sequence[str]) -> list[str]:
+    """The keys that vary, but for those that the transport decides."""
+    varying = [key for key in keys if table[key].n_unique() > 1]
+    if TRANSPORT not in varying:
+        return varying
+    each = table.group_by(TRANSPORT).agg(pl.col(key).n_unique() for key in varying if key != TRANSPORT)
+    return [key for key in varying if key == TRANSPORT or each[key].max() != 1]
 
 
 def _time(row: Mapping[str, Any]) -> str:

@@ -134,7 +134,7 @@ def scenario(
     if fabric.server is not None:
         lines += _table("host.server", fabric.server)
     switches = {one: job_transports.switch(one, fabric.gbps) for one in transports}
-    used = {"name": first, **job_transports.constants(fabric.gbps, packet)}
+    used = {"name": first, **job_transports.constants(transports, fabric.gbps, packet)}
     lines += [
         "# What depends on the rate is in proportion to it, from 100 Gbps.",
         *_table("transport", used),

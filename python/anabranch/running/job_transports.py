@@ -7,7 +7,10 @@ source).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 PFC = ("roce", "dcqcn", "timely", "hpcc")
 """They are made for switches that pause."""
@@ -17,6 +20,13 @@ MARKED = ("dctcp", "d2tcp", "fa-dctcp", "ecn-star", "l2dct", "pias")
 
 TRIMMED = ("scdp", "ndp", "ndp+", "eqds", "uec")
 """Their switches trim."""
+
+TABLES = {
+    "scdp": ("scdp",), "polyraptor": ("scdp",), "ndp": ("ndp",), "ndp+": ("ndp",), "eqds": ("uec",), "uec": ("uec",),
+    "homa": ("homa",), "phost": ("phost",), "roce": ("roce",), "dcqcn": ("roce", "dcqcn"),
+    "timely": ("roce", "timely"), "hpcc": ("roce",),
+}  # fmt: skip
+"""Where the parameters of each are; those of all others are TCP's."""
 
 
 def switch(name: str, gbps: float) -> dict[str, Any]:
@@ -49,11 +59,21 @@ def switch(name: str, gbps: float) -> dict[str, Any]:
     return table
 
 
-def constants(gbps: float, packet: str) -> dict[str, Any]:
-    """The table ``transport`` for all of them, but for the name: packets of a size, and what holds at a link rate."""
+def constants(names: Sequence[str], gbps: float, packet: str) -> dict[str, Any]:
+    """The table ``transport`` for some of them, but for the name: packets of a size, and what holds at a link rate.
+
+    Examples
+    --------
+    >>> constants(["eqds"], 400, "4160B")
+    {'window': 'bdp', 'uec': {'packet': '4160B', 'rto_initial': '1ms'}}
+    """
+    used = {table for name in names for table in TABLES.get(name, ("tcp",))}
+    return {"window": "bdp", **{name: table for name, table in _tables(gbps, packet).items() if name in used}}
+
+
+def _tables(gbps: float, packet: str) -> dict[str, dict[str, Any]]:
     increase = 0.2 * gbps
     return {
-        "window": "bdp",
         "tcp": {"packet": packet, "rto_min": "1ms", "rto_initial": "1ms", "handshake": False, "sack": True},
         "ndp": {"packet": packet, "rto_initial": "1ms", "return_to_sender": True},
         "scdp": {"packet": packet, "pull_timeout": "1ms", "probe_timeout": "4ms", "decode_table": "measured"},
