@@ -183,7 +183,7 @@ bench-volumes: setup ## measure the statistics of traffic volumes, into benches/
 bench-traffic: ## measure the reading of captures next to tcpdump, and append to benches/RESULTS.md
 	@benches/traffic
 
-bench-htsim: setup ## NDP, EQDS, RoCE, HPCC and Swift beside htsim on the same matrix: make bench-htsim HTSIM=.../htsim_ndp, of csg-htsim, which you have built
+bench-htsim: setup ## NDP, EQDS, RoCE, HPCC and Swift, and a ring all-reduce, beside htsim on the same matrix: make bench-htsim HTSIM=.../htsim_ndp, of csg-htsim, which you have built
 	@benches/htsim "$(HTSIM)"
 
 bench-hpcc: setup ## HPCC, DCQCN and TIMELY beside the simulator of HPCC's authors: make bench-hpcc HPCC=.../build/scratch/third, which you have built

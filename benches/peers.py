@@ -27,7 +27,7 @@ SEED = 1
 
 @dataclass(frozen=True)
 class Run:
-    """User seconds of a program, completion times of its flows in milliseconds, and, of ours, seconds of simulation."""
+    """User seconds of a program, when its flows were complete in milliseconds, and, of ours, seconds of simulation."""
 
     seconds: float
     times: list[float]
@@ -36,7 +36,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Case:
-    """A permutation that both programs simulate.
+    """A permutation, or another matrix, that both programs simulate.
 
     Attributes
     ----------
@@ -44,12 +44,18 @@ class Case:
         scenario: Ours, which reads `matrix.cm`.
         program: Theirs, of the program that was named.
         theirs: Runs it in a folder with `matrix.cm`.
+        kind: Of the matrix.
     """
 
     world: World
     scenario: str
     program: Callable[[Path], Path]
     theirs: Callable[[Path, Path], Run]
+    kind: str = "permutation"
+
+    def flows(self) -> list[tuple[int, int]]:
+        """Who sends to whom."""
+        return pairs(self.kind, SEED, self.world)
 
     def packet_hops(self) -> int:
         """Data packets of all flows, times the links on their paths."""
@@ -58,8 +64,7 @@ class Case:
         def links(a: int, b: int) -> int:
             return 2 if a // rack == b // rack else 4 if a // pod == b // pod else 6
 
-        flows = pairs("permutation", SEED, self.world)
-        return self.world.packets["permutation"] * sum(links(a, b) for a, b in flows)
+        return self.world.packets[self.kind] * sum(links(a, b) for a, b in self.flows())
 
 
 @dataclass(frozen=True)
@@ -88,7 +93,7 @@ def ours(folder: Path, case: Case) -> Run:
     (folder / "permutation.toml").write_text(case.scenario)
     options = ["--threads", "1", "--no-report", "--progress", "none", "--out", "out", "--force"]
     seconds, _ = timed(folder, ANABRANCH, "run", "permutation.toml", f"seed={SEED}", *options)
-    show = "import anabranch, json; print(json.dumps(anabranch.load('out').flows['fct_ns'].to_list()))"
+    show = "import anabranch, json; print(json.dumps(anabranch.load('out').flows['end_ns'].to_list()))"
     _, text = timed(folder, ANABRANCH.parent / "python", "-c", show)
     (run,) = json.loads((folder / "out" / "manifest.json").read_text())["runs"]
     return Run(seconds, [time / 1e6 for time in json.loads(text) if time is not None], run["cpu_s"])
@@ -99,11 +104,11 @@ def row(peer: Peer, name: str, told: Path, runs: int) -> str:
     case = peer.cases[name]
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
-        (folder / "matrix.cm").write_text(matrix("permutation", SEED, case.world))
+        (folder / "matrix.cm").write_text(matrix(case.kind, SEED, case.world))
         turns = [(case.theirs(case.program(told), folder), ours(folder, case)) for _ in range(runs)]
     for who, run in zip((peer.name, "Anabranch"), turns[0], strict=True):
-        if len(run.times) != case.world.hosts:
-            sys.exit(f"error: {name}: not all of {case.world.hosts} flows of {who} have finished")
+        if len(run.times) != len(case.flows()):
+            sys.exit(f"error: {name}: not all of {len(case.flows())} flows of {who} have finished")
     hops = case.packet_hops()
     them, us = (statistics.median(turn[side].seconds for turn in turns) for side in (0, 1))
     simulating = statistics.median(turn[1].simulating for turn in turns)

@@ -30,6 +30,7 @@ class World:
         payload: Bytes of a packet without its header.
         packets: Full packets of a flow, by matrix.
         end_us: When csg-htsim stops.
+        steps: Of a ring: messages that carry a chunk, one after the other; 2 (hosts - 1) of a whole all-reduce.
     """
 
     k: int = 8
@@ -38,6 +39,7 @@ class World:
     payload: int = PAYLOAD
     packets: Mapping[str, int] = field(default_factory=lambda: PACKETS)
     end_us: int = 20_000
+    steps: int = 1
 
     @property
     def hosts(self) -> int:
@@ -151,10 +153,24 @@ CASES: tuple[Case, ...] = (
 
 
 def matrix(kind: str, seed: int, world: World = WORLD) -> str:
-    """A connection matrix in csg-htsim's format: a permutation without fixed points, or an incast to host 0."""
+    """A connection matrix in csg-htsim's format: a permutation without fixed points, an incast to host 0, or a ring.
+
+    In a ring, as csg-htsim's `gen_allreduce.py` writes it, each host has a chunk, which goes from host to host: whoever
+    has got it sends it on, when the sender before knows that all of it has arrived.
+    """
     flows, size = pairs(kind, seed, world), world.packets[kind] * world.payload
-    lines = [f"{a}->{b} id {n + 1} start 0 size {size}" for n, (a, b) in enumerate(flows)]
-    return "\n".join([f"Nodes {world.hosts}", f"Connections {len(flows)}", *lines, ""])
+    lines = [f"{a}->{b} id {n + 1} {begin(n, world)} size {size}" for n, (a, b) in enumerate(flows)]
+    triggers = [n for n in range(1, len(flows)) if n % world.steps]
+    for n in triggers:
+        lines[n - 1] += f" send_done_trigger {n}"
+    lines += [f"trigger id {n} oneshot" for n in triggers]
+    head = [f"Nodes {world.hosts}", f"Connections {len(flows)}", *([f"Triggers {len(triggers)}"] if triggers else [])]
+    return "\n".join([*head, *lines, ""])
+
+
+def begin(flow: int, world: World) -> str:
+    """When a flow begins: at once, or, in a ring, when the one before is done."""
+    return f"trigger {flow}" if flow % world.steps else "start 0"
 
 
 def pairs(kind: str, seed: int, world: World = WORLD) -> list[tuple[int, int]]:
@@ -163,19 +179,28 @@ def pairs(kind: str, seed: int, world: World = WORLD) -> list[tuple[int, int]]:
     if kind == "incast":
         return [(a, 0) for a in sorted(chosen.sample(range(1, world.hosts), SENDERS))]
     to = list(range(world.hosts))
+    if kind == "ring":
+        chosen.shuffle(to)
+        steps = [(first, step) for first in range(world.hosts) for step in range(world.steps)]
+        return [(to[(a + n) % world.hosts], to[(a + n + 1) % world.hosts]) for a, n in steps]
     while any(a == b for a, b in enumerate(to)):
         chosen.shuffle(to)
     return list(enumerate(to))
 
 
 def scenario(case: Case, file: Path, world: World = WORLD) -> str:
-    """The scenario that reads a matrix."""
+    """The scenario that reads a matrix; of a ring, with its triggers."""
+    flows = (
+        f'job = {{ file = "{file.name}" }}'
+        if world.steps > 1
+        else f'trace = {{ file = "{file.name}", start_unit = "ps" }}'
+    )
     return f"""
 fabric = {{ topology = "fat-tree", k = {world.k}, rate = "{world.rate_mbps}Mbps", delay = "{world.delay_us}us" }}
 {case.ours}
 [[workload]]
 name = "matrix"
-trace = {{ file = "{file.name}", start_unit = "ps" }}
+{flows}
 """
 
 

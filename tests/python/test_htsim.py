@@ -6,7 +6,7 @@ from pathlib import Path
 
 import htsim_page
 import pytest
-from htsim_case import CASES, HOSTS, PACKETS, SENDERS, Case, matrix, options, scenario
+from htsim_case import CASES, HOSTS, PACKETS, SENDERS, Case, World, matrix, options, scenario
 
 import anabranch
 from htsim import PAGE, RECORD, HtsimError, called
@@ -31,6 +31,22 @@ def test_matrices_have_each_sender_once_and_nobody_sends_to_itself(kind: str) ->
         pairs = [tuple(map(int, pair)) for pair in re.findall(r"(\d+)->(\d+)", matrix(kind, seed))]
         assert all(a != b for a, b in pairs)
         assert len({a for a, _ in pairs}) == len(pairs) == (SENDERS if kind == "incast" else HOSTS)
+
+
+def test_a_ring_goes_round() -> None:
+    world = World(k=4, packets={"ring": 2}, steps=3)
+    text = matrix("ring", 1, world)
+    ends = [tuple(map(int, pair)) for pair in re.findall(r"(\d+)->(\d+)", text)]
+    begins = re.findall(r"id \d+ (start 0|trigger \d+) size 8192(?: send_done_trigger (\d+))?", text)
+    assert len(ends) == len(begins) == 3 * world.hosts
+    for n, (begin, calls) in enumerate(begins):
+        last = n % 3 == 2
+        assert (begin, calls) == ("start 0" if n % 3 == 0 else f"trigger {n}", "" if last else str(n + 1))
+        assert last or ends[n][1] == ends[n + 1][0], "whoever has got a chunk sends it on"
+    firsts = ends[::3]
+    assert sorted(first for first, _ in firsts) == list(range(world.hosts)), "every host has a chunk"
+    assert f"Triggers {2 * world.hosts}\n" in text
+    assert text.count("oneshot") == 2 * world.hosts
 
 
 def test_both_read_the_same_matrix(tmp_path: Path) -> None:
