@@ -305,7 +305,8 @@ impl Case {
     pub(crate) fn packet_hops(&self, network: &Network) -> u64 {
         let transport = Transport { name: String::new(), protocol: self.protocol() };
         let packets = transport.packets(self.bytes).count;
-        let sessions = network.sessions().iter().zip(network.specs());
+        let rows = network.sessions();
+        let sessions = rows.iter().zip(network.specs());
         let ends = sessions.flat_map(|(row, spec)| {
             let complete = row.receivers.iter().zip(&spec.sinks).filter(|(receiver, _)| receiver.completed.is_some());
             complete.map(|(_, &sink)| (spec.sources[0], sink))

@@ -6,9 +6,10 @@
 //!
 //! `anabranch-bench` runs every case and prints a Markdown table; `anabranch-bench CASE` runs one and prints one line of
 //! numbers; `anabranch-bench --list` lists them; `--runs N` takes the median of N; `--threads N` compares runs on one
-//! thread with such on N, by the clock; `--spare` before it: on N that other programs may need. `--events` or `--windows` before `--once CASE` says how events are scheduled.
+//! thread with such on N, by the clock; `--memory RANKS` tells what the messages of a job take; `--spare` before it: on N that other programs may need. `--events` or `--windows` before `--once CASE` says how events are scheduled.
 
 mod cases;
+mod memory;
 mod process;
 mod threads;
 
@@ -46,6 +47,10 @@ fn main() -> ExitCode {
                 _ => return usage("--runs needs a number, at least 1"),
             },
             "--spare" => spare = true,
+            "--memory" => match rest.next().and_then(|n| n.parse().ok()) {
+                Some(ranks) if (2..=memory::RANKS_MAX).contains(&ranks) => return memory_of(ranks),
+                _ => return usage(&format!("--memory needs a number of ranks, 2 to {}", memory::RANKS_MAX)),
+            },
             "--events" => scheduling = Scheduling::Events,
             "--windows" => scheduling = Scheduling::Windows,
             "--once" => match rest.next().and_then(|n| Case::find(n)) {
@@ -81,6 +86,16 @@ fn main() -> ExitCode {
         names = CASES.iter().collect();
     }
     table(&names, runs)
+}
+
+fn memory_of(ranks: u64) -> ExitCode {
+    match memory::table(ranks) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 fn usage(problem: &str) -> ExitCode {

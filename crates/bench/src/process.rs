@@ -12,8 +12,17 @@ pub(crate) fn user_seconds() -> f64 {
 
 /// Peak resident memory, in megabytes.
 pub(crate) fn peak_megabytes() -> f64 {
+    status_megabytes("VmHWM:")
+}
+
+/// Resident memory now, in megabytes.
+pub(crate) fn resident_megabytes() -> f64 {
+    status_megabytes("VmRSS:")
+}
+
+fn status_megabytes(what: &str) -> f64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
+    let line = status.lines().find_map(|l| l.strip_prefix(what));
     let kib = line.and_then(|l| l.split_whitespace().next()).and_then(|n| n.parse::<f64>().ok());
     kib.map_or(f64::NAN, |kib| kib * 1024.0 / 1e6)
 }

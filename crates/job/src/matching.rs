@@ -5,69 +5,83 @@
 //! the order is that of the simulated clock.
 
 use crate::job::{Job, Op};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// One message at one of its receivers.
 pub(crate) type Delivery = u32;
 
-/// Deliveries and receives that wait for each other.
-#[derive(Clone, Debug, Default)]
-struct Waiting {
-    deliveries: VecDeque<(u32, u32, Delivery)>,
-    receives: VecDeque<(Option<u32>, Option<u32>, Op)>,
+/// Receiver, sender and tag; only the receiver, where one of its receives takes messages of any rank, or with any tag.
+type Key = (u32, u32, u32);
+
+/// A receive that waits for its message. A collective may start millions of them at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Posted {
+    key: Key,
+    /// Receives that started before it.
+    order: u32,
+    op: Op,
 }
 
-/// All that wait, by receiving rank, and by sender and tag where all receives of the rank name both.
+/// All that wait for each other.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Matcher {
     /// Of each rank: whether one of its receives takes messages of any rank, or with any tag.
     any: Vec<bool>,
-    waiting: BTreeMap<(u32, u32, u32), Waiting>,
+    /// Messages, with sender and tag, in the order in which they were sent.
+    deliveries: BTreeMap<Key, VecDeque<(u32, u32, Delivery)>>,
+    receives: BTreeSet<Posted>,
+    /// How many receives have started.
+    posted: u32,
+    /// The sender and the tag that receives ask for, where the key does not tell.
+    asked: BTreeMap<Op, (Option<u32>, Option<u32>)>,
 }
 
 impl Matcher {
     pub(crate) fn new(job: &Job) -> Self {
-        Self { any: job.wildcards(), waiting: BTreeMap::new() }
+        Self { any: job.wildcards(), ..Self::default() }
     }
 
-    fn key(&self, to: u32, from: Option<u32>, tag: Option<u32>) -> (u32, u32, u32) {
+    fn key(&self, to: u32, from: Option<u32>, tag: Option<u32>) -> Key {
         if self.any[to as usize] { (to, 0, 0) } else { (to, from.unwrap_or(0), tag.unwrap_or(0)) }
     }
 
     /// A message has been sent. The receive that gets it, if there is one by now.
     pub(crate) fn sent(&mut self, to: u32, from: u32, tag: u32, delivery: Delivery) -> Option<Op> {
         let key = self.key(to, Some(from), Some(tag));
-        let waiting = self.waiting.entry(key).or_default();
-        let takes =
-            |(f, t, _): &(Option<u32>, Option<u32>, Op)| f.is_none_or(|f| f == from) && t.is_none_or(|t| t == tag);
-        let found = waiting.receives.iter().position(takes);
-        if found.is_none() {
-            waiting.deliveries.push_back((from, tag, delivery));
-        }
-        let receive = found.and_then(|place| waiting.receives.remove(place)).map(|(_, _, op)| op);
-        self.forget_if_empty(key);
-        receive
+        let takes = |posted: &&Posted| {
+            let (f, t) = self.asked.get(&posted.op).copied().unwrap_or_default();
+            f.is_none_or(|f| f == from) && t.is_none_or(|t| t == tag)
+        };
+        let first = Posted { key, order: 0, op: 0 };
+        let found = self.receives.range(first..).take_while(|posted| posted.key == key).find(takes).copied();
+        let Some(posted) = found else {
+            self.deliveries.entry(key).or_default().push_back((from, tag, delivery));
+            return None;
+        };
+        self.receives.remove(&posted);
+        self.asked.remove(&posted.op);
+        Some(posted.op)
     }
 
     /// A receive has started. The message that it gets, if one has been sent by now.
     pub(crate) fn posted(&mut self, to: u32, from: Option<u32>, tag: Option<u32>, receive: Op) -> Option<Delivery> {
         let key = self.key(to, from, tag);
-        let waiting = self.waiting.entry(key).or_default();
         let fits =
             |&(f, t, _): &(u32, u32, Delivery)| from.is_none_or(|from| from == f) && tag.is_none_or(|tag| tag == t);
-        let found = waiting.deliveries.iter().position(fits);
-        if found.is_none() {
-            waiting.receives.push_back((from, tag, receive));
+        let waiting = self.deliveries.get_mut(&key);
+        let found = waiting.and_then(|waiting| waiting.remove(waiting.iter().position(fits)?));
+        let Some((_, _, delivery)) = found else {
+            self.posted += 1;
+            self.receives.insert(Posted { key, order: self.posted, op: receive });
+            if self.any[to as usize] {
+                self.asked.insert(receive, (from, tag));
+            }
+            return None;
+        };
+        if self.deliveries.get(&key).is_some_and(VecDeque::is_empty) {
+            self.deliveries.remove(&key);
         }
-        let delivery = found.and_then(|place| waiting.deliveries.remove(place)).map(|(_, _, delivery)| delivery);
-        self.forget_if_empty(key);
-        delivery
-    }
-
-    fn forget_if_empty(&mut self, key: (u32, u32, u32)) {
-        if self.waiting.get(&key).is_some_and(|w| w.deliveries.is_empty() && w.receives.is_empty()) {
-            self.waiting.remove(&key);
-        }
+        Some(delivery)
     }
 }
 
@@ -76,7 +90,7 @@ mod tests {
     use super::*;
 
     fn matcher(any: bool) -> Matcher {
-        Matcher { any: vec![any; 4], waiting: BTreeMap::new() }
+        Matcher { any: vec![any; 4], ..Matcher::default() }
     }
 
     #[test]
@@ -93,7 +107,7 @@ mod tests {
             assert_eq!(m.sent(1, 0, 7, 12), Some(7));
             assert_eq!(m.sent(1, 2, 7, 13), Some(4));
             assert_eq!(m.sent(1, 0, 8, 14), Some(3));
-            assert!(m.waiting.is_empty());
+            assert!(m.deliveries.is_empty() && m.receives.is_empty() && m.asked.is_empty());
         }
     }
 

@@ -24,6 +24,29 @@ pub struct Times {
     pub ended: Option<Time>,
 }
 
+/// The same in half the memory: there are millions. The end of time: not yet.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    started: Time,
+    ended: Time,
+}
+
+impl Default for Span {
+    fn default() -> Self {
+        Self { started: Time::MAX, ended: Time::MAX }
+    }
+}
+
+impl Span {
+    fn has_started(self) -> bool {
+        self.started != Time::MAX
+    }
+
+    fn has_ended(self) -> bool {
+        self.ended != Time::MAX
+    }
+}
+
 /// A message and its receivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
@@ -86,7 +109,7 @@ pub struct Progress {
     job: Arc<Job>,
     settings: Settings,
     order: Order,
-    times: Vec<Times>,
+    spans: Vec<Span>,
     ranks: Vec<Rank>,
     streams: BTreeMap<(u32, u8), Stream>,
     matcher: Matcher,
@@ -116,7 +139,7 @@ impl Progress {
         let first_delivery = first_delivery.collect();
         let mut progress = Self {
             order: Order::new(Arc::clone(&job)),
-            times: vec![Times::default(); count],
+            spans: vec![Span::default(); count],
             ranks: vec![Rank::default(); job.ranks() as usize],
             streams: BTreeMap::new(),
             matcher: Matcher::new(&job),
@@ -166,7 +189,7 @@ impl Progress {
                 }
                 Due::Acknowledged(op) => {
                     self.owed -= 1;
-                    if self.times[op as usize].ended.is_none() {
+                    if !self.spans[op as usize].has_ended() {
                         self.end(op, at);
                     }
                 }
@@ -220,12 +243,12 @@ impl Progress {
     pub fn who_waits(&self) -> String {
         const SHOWN: usize = 4;
         let open = |started: bool| {
-            let open = (0..).zip(&self.times).filter(|(_, times)| times.ended.is_none());
-            open.filter(move |(_, times)| times.started.is_some() == started).map(|(op, _): (Op, _)| op)
+            let open = (0..).zip(&self.spans).filter(|(_, span)| !span.has_ended());
+            open.filter(move |(_, span)| span.has_started() == started).map(|(op, _): (Op, _)| op)
         };
-        let mut text = format!("{} of {} operations have not ended", self.left, self.times.len());
+        let mut text = format!("{} of {} operations have not ended", self.left, self.spans.len());
         for op in open(true).chain(open(false)).take(SHOWN) {
-            let has = if self.times[op as usize].started.is_some() { "started" } else { "not started" };
+            let has = if self.spans[op as usize].has_started() { "started" } else { "not started" };
             let _ = write!(text, "\n  {} ({has})", self.job.operations()[op as usize]);
         }
         if self.left > SHOWN {
@@ -234,9 +257,11 @@ impl Progress {
         text
     }
 
-    /// When each operation started and ended.
-    pub fn times(&self) -> &[Times] {
-        &self.times
+    /// When an operation started and ended.
+    pub fn times(&self, op: Op) -> Times {
+        let Span { started, ended } = self.spans[op as usize];
+        let known = |time: Time| (time != Time::MAX).then_some(time);
+        Times { started: known(started), ended: known(ended) }
     }
 
     /// How each rank has spent its time.
@@ -379,15 +404,15 @@ impl Progress {
     }
 
     fn start(&mut self, op: Op, now: Time) {
-        let times = &mut self.times[op as usize];
-        if times.started.is_none() {
-            times.started = Some(now);
+        let span = &mut self.spans[op as usize];
+        if !span.has_started() {
+            span.started = now;
             self.order.started(op);
         }
     }
 
     fn end(&mut self, op: Op, now: Time) {
-        self.times[op as usize].ended = Some(now);
+        self.spans[op as usize].ended = now;
         self.left -= 1;
         let rank = &mut self.ranks[self.job.operations()[op as usize].rank as usize].times;
         rank.ended = rank.ended.max(Some(now));

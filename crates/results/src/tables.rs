@@ -57,7 +57,7 @@ pub(crate) fn flows(run: &str, rows: &[FlowRow]) -> Result<RecordBatch, ArrowErr
         ("session", u32s(rows.iter().map(|r| r.session)), false),
         ("request", u32s(rows.iter().map(|r| r.request)), false),
         ("block", Arc::new(rows.iter().map(|r| r.block).collect::<UInt32Array>()), true),
-        ("workload", text(rows.iter().map(|r| r.workload.as_str())), false),
+        ("workload", text(rows.iter().map(|r| &*r.workload)), false),
         ("mode", text(rows.iter().map(|r| r.mode)), false),
         ("background", bools(rows.iter().map(|r| r.background)), false),
         ("measured", bools(rows.iter().map(|r| r.measured)), false),

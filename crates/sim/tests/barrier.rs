@@ -259,7 +259,7 @@ fn a_server_that_fails_stops_its_barrier() {
         let last = record.blocks.last().unwrap();
         assert!(last.end.is_none() && (1..4).contains(&last.block), "{last:?}");
         assert!(record.flows.last().unwrap().end > Some(at(200_000)), "the other is done");
-        let complete = record.flows.iter().filter(|f| f.workload != "other" && f.end.is_some()).count();
+        let complete = record.flows.iter().filter(|f| &*f.workload != "other" && f.end.is_some()).count();
         assert_eq!(complete >= 3, connections == Connections::New, "{complete}");
         assert!(record.conservation.holds());
     }

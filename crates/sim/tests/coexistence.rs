@@ -37,7 +37,7 @@ fn share(queue: &str, tcp: &str, pairs: [&str; 2]) -> [f64; 2] {
     assert_eq!(record.ending, Ending::Complete);
     assert!(record.conservation.holds());
     let gbps = |name: &str| {
-        let flows = record.flows.iter().filter(|f| f.workload == name);
+        let flows = record.flows.iter().filter(|f| &*f.workload == name);
         flows.map(|f| f.size_bytes as f64 * 8e3 / f.measured_ps as f64).sum::<f64>()
     };
     let rates = ["scdp", "tcp"].map(gbps);

@@ -197,6 +197,20 @@ fn servers_and_the_network_take_turns() {
     }
 }
 
+/// A receiver that has seen all that was sent to it is gone with its sender: its time to linger is no event.
+#[test]
+fn receivers_that_have_seen_everything_do_not_linger() {
+    let events = |computes_ns: u64| {
+        let goal = format!(
+            "num_ranks 2\nrank 0 {{\na: send 90000b to 1\nc: calc {computes_ns}\nc requires a\nb: send 90000b to 1\nb requires c\n}}\n\
+             rank 1 {{\nrecv 90000b from 0\nrecv 90000b from 0\n}}\n"
+        );
+        let file = file(&format!("linger-{computes_ns}.goal"), &goal);
+        run(&scenario(STAR, "ndp", &file, "")).events
+    };
+    assert_eq!(events(1_000_000), events(2_000_000_000), "half a second is what receivers linger");
+}
+
 #[test]
 fn a_deadlock_is_named() {
     let goal = "num_ranks 2\nrank 0 {\nr: recv 8b from 1\ns: send 8b to 1\ns requires r\n}\nrank 1 {\nr: recv 8b from 0\ns: send 8b to 0\ns requires r\n}\n";
@@ -238,7 +252,7 @@ fn what_outlasts_a_stopped_job_goes_on() {
     );
     let record = record(network(&text));
     assert!(matches!(record.ending, Ending::Stalled(_)), "{:?}", record.ending);
-    let long = record.flows.iter().find(|flow| flow.workload == "workload1").expect("it is there");
+    let long = record.flows.iter().find(|flow| &*flow.workload == "workload1").expect("it is there");
     assert!(end(long) > Time::ZERO + Duration::from_ms(30), "{long:?}");
     assert!(record.ranks.iter().all(|rank| rank.end.is_none()));
 }

@@ -34,7 +34,7 @@ fn short(options: &[&str]) -> Vec<FlowRow> {
     let record = RunRecord::take(&mut network, ending);
     assert_eq!(record.ending, Ending::Complete);
     assert!(record.conservation.holds());
-    record.flows.into_iter().filter(|flow| flow.workload == "short").collect()
+    record.flows.into_iter().filter(|flow| &*flow.workload == "short").collect()
 }
 
 fn trimmed(flows: &[FlowRow]) -> u64 {

@@ -1,7 +1,7 @@
 //! A network for tests: every message takes as long as a function of its bytes says, whatever else there is.
 
 use super::Progress;
-use crate::job::{Action, Job};
+use crate::job::{Action, Job, Op};
 use crate::settings::Settings;
 use anabranch_transport::{Bytes, Duration, Time};
 use std::sync::Arc;
@@ -30,5 +30,7 @@ pub(crate) fn drive(job: Job, settings: Settings, takes: impl Fn(Bytes) -> Durat
 /// When each operation has ended, in microseconds.
 pub(crate) fn ended_us(progress: &Progress) -> Vec<u64> {
     assert_eq!(progress.stuck(), None);
-    progress.times().iter().map(|t| t.ended.expect("it has ended").since(Time::ZERO).ps() / 1_000_000).collect()
+    let ops = 0..progress.job().operations().len() as Op;
+    let ended = |op| progress.times(op).ended.expect("it has ended");
+    ops.map(|op| ended(op).since(Time::ZERO).ps() / 1_000_000).collect()
 }

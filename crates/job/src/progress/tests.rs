@@ -37,7 +37,7 @@ fn a_message_there_and_back_and_what_each_waits_for() {
     // There at 2, thought until 7, back at 11; a sender goes on when all is acknowledged.
     assert_eq!((there, back), (0, 1));
     assert_eq!(ended_us(&progress), [3, 11, 2, 7, 12]);
-    assert_eq!(progress.times()[1].started, Some(AT(0)));
+    assert_eq!(progress.times(1).started, Some(AT(0)));
     let ranks = progress.ranks();
     assert_eq!((ranks[1].computing, ranks[1].ended, ranks[1].operations), (US(5), Some(AT(12)), 3));
     assert_eq!(ranks[0].computing, Duration::ZERO);
@@ -118,7 +118,7 @@ fn a_message_that_comes_too_early_waits_for_its_receive() {
     b.after(late, busy);
     let progress = drive(b.build().unwrap(), Settings::default());
     assert_eq!(ended_us(&progress), [3, 9, 9]);
-    assert_eq!(progress.times()[late as usize].started, Some(AT(9)));
+    assert_eq!(progress.times(late).started, Some(AT(9)));
 }
 
 #[test]

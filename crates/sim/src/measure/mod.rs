@@ -10,6 +10,7 @@ use crate::fabric::queue::lossless::Lossless;
 use crate::network::{Ending, Network};
 use anabranch_transport::{Duration, Time};
 use std::io;
+use std::sync::Arc;
 
 /// One flow as one receiver saw it.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,7 +22,7 @@ pub struct FlowRow {
     /// The block of a barrier-synchronised request that it carries; `None`: all of them, or there is no barrier.
     pub block: Option<u32>,
     /// Name of the workload.
-    pub workload: String,
+    pub workload: Arc<str>,
     /// `unicast`, `one_to_many`, `many_to_one`.
     pub mode: &'static str,
     /// A long flow without end.
@@ -186,10 +187,11 @@ impl RunRecord {
     pub fn take(network: &mut Network, ending: Ending) -> Self {
         network.finish();
         Self {
+            // First: the jobs leave their memory to the flows.
+            ranks: ranks::rows(network),
             flows: flows(network),
             links: links(network),
             blocks: blocks(network),
-            ranks: ranks::rows(network),
             series: network.take_samples(),
             captures: network.finish_captures(),
             conservation: network.conservation(),
@@ -243,7 +245,9 @@ fn blocks(network: &Network) -> Vec<BlockRow> {
 fn flows(network: &Network) -> Vec<FlowRow> {
     let mut rows = Vec::new();
     let until = network.measured_until();
-    for (index, (row, spec)) in network.sessions().iter().zip(network.specs()).enumerate() {
+    let names: Vec<Arc<str>> = network.groups().iter().map(|group| group.name.as_str().into()).collect();
+    for (index, spec) in network.specs().iter().enumerate().take(network.opened()) {
+        let row = network.session(index);
         let group = &network.groups()[usize::from(spec.group)];
         for (r, (receiver, &dst_host)) in row.receivers.iter().zip(&spec.sinks).enumerate() {
             let src_host = row.senders[r];
@@ -262,7 +266,7 @@ fn flows(network: &Network) -> Vec<FlowRow> {
                 session: index as u32,
                 request: spec.request,
                 block: group.barrier.as_ref().filter(|b| b.copies() > 1).map(|_| spec.block),
-                workload: group.name.clone(),
+                workload: Arc::clone(&names[usize::from(spec.group)]),
                 mode: spec.mode.name(),
                 background,
                 measured: network.counts(spec.start),

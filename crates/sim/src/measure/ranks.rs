@@ -6,9 +6,9 @@ use anabranch_job::idle::{self, Alone};
 use anabranch_job::progress::RankTimes;
 use anabranch_transport::Rate;
 
-pub(super) fn rows(network: &Network) -> Vec<RankRow> {
+pub(super) fn rows(network: &mut Network) -> Vec<RankRow> {
     let mut rows = Vec::new();
-    for mut job in network.jobs() {
+    for mut job in network.take_jobs() {
         let workload = &network.groups()[usize::from(job.group)].name;
         let mut operations = vec![0; job.placed.hosts.len()];
         for operation in job.placed.job.operations() {

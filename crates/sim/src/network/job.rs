@@ -213,7 +213,7 @@ impl Jobs {
         let job = *self.place.get(session as usize).filter(|&&job| job != NONE)?;
         let running = &self.running[job as usize];
         let op = running.op((session - running.first) as usize);
-        let times = running.progress.as_ref().map(|progress| progress.times()[op as usize]).unwrap_or_default();
+        let times = running.progress.as_ref().map(|progress| progress.times(op)).unwrap_or_default();
         times.started.is_none().then(|| format!("waits, {}", running.placed.job.operations()[op as usize]))
     }
 

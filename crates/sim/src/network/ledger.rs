@@ -8,12 +8,15 @@ use crate::host::EndpointId;
 use crate::workload::{HostList, Session};
 use anabranch_transport::{Peer, Stats, Time};
 use journal::Journal;
+use rows::Rows;
 use smallvec::{SmallVec, smallvec};
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
 
 mod journal;
+mod rows;
 #[cfg(test)]
 mod tests;
 
@@ -88,6 +91,25 @@ pub struct SessionRow {
     endpoints: u32,
 }
 
+impl SessionRow {
+    /// Of a session of which nothing is known but what it is.
+    fn new(spec: &Session, first_endpoint: EndpointId) -> Self {
+        Self {
+            receivers: smallvec![ReceiverRow::default(); spec.sinks.len()],
+            sent: Stats::default(),
+            packets_trimmed: 0,
+            packets_dropped: 0,
+            failure: None,
+            senders: smallvec![spec.sources[0]; spec.sinks.len()],
+            parts: 1,
+            open_endpoints: 0,
+            groups: Vec::new(),
+            first_endpoint,
+            endpoints: 0,
+        }
+    }
+}
+
 /// Where every packet has gone. `sent + replicated = delivered + trimmed + dropped + in_flight` holds at any time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Conservation {
@@ -130,7 +152,7 @@ pub(super) struct Ledger {
     specs: Arc<Vec<Session>>,
     groups: Arc<Vec<SessionGroup>>,
     /// Rows of the sessions opened so far.
-    rows: Vec<SessionRow>,
+    rows: Rows,
     /// The session of each endpoint.
     session_of: Vec<u32>,
     /// In a part of a run: what to report to the ledger of the whole run.
@@ -149,7 +171,7 @@ impl Ledger {
     pub(super) fn new(specs: Vec<Session>, groups: Vec<SessionGroup>) -> Self {
         let awaited = |s: &&Session| groups[usize::from(s.group)].awaits(s);
         Self {
-            rows: Vec::with_capacity(specs.len()),
+            rows: Rows::default(),
             session_of: Vec::new(),
             unfinished: specs.iter().filter(awaited).map(|s| s.sinks.len() as u64).sum(),
             never_complete: 0,
@@ -170,7 +192,7 @@ impl Ledger {
 
     /// Sessions that have begun and have open endpoints.
     pub(super) fn under_way(&self) -> impl Iterator<Item = u32> {
-        (0..).zip(&self.rows).filter(|(_, row)| row.open_endpoints > 0).map(|(session, _)| session)
+        (0..self.rows.len() as u32).filter(|&session| self.is_under_way(session))
     }
 
     pub(super) fn groups(&self) -> &[SessionGroup] {
@@ -182,8 +204,14 @@ impl Ledger {
         &self.groups[usize::from(spec.group)]
     }
 
-    pub(super) fn rows(&self) -> &[SessionRow] {
-        &self.rows
+    /// How many sessions have been opened, or wait for their operations.
+    pub(super) fn sessions(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The sessions that have not come.
+    pub(super) fn to_come(&self) -> &[Session] {
+        &self.specs[self.rows.len()..]
     }
 
     /// The next session to be opened.
@@ -197,14 +225,26 @@ impl Ledger {
         self.journal.as_ref().map_or_else(all, |journal| journal.opened)
     }
 
-    /// A session that has been opened; in a part of a run, the last one.
-    pub(super) fn row(&self, session: u32) -> &SessionRow {
-        &self.rows[self.place_of(session)]
+    /// A session that has come; in a part of a run, the last one.
+    pub(super) fn row(&self, session: u32) -> Cow<'_, SessionRow> {
+        let row = self.rows.get(self.place_of(session));
+        row.unwrap_or_else(|| Cow::Owned(SessionRow::new(&self.specs[session as usize], 0)))
     }
 
     fn row_mut(&mut self, session: u32) -> &mut SessionRow {
         let place = self.place_of(session);
-        &mut self.rows[place]
+        if self.rows.is_waiting(place) {
+            let first_endpoint = self.opened().1;
+            self.rows.write(place, SessionRow::new(&self.specs[session as usize], first_endpoint));
+        }
+        self.rows.get_mut(place).expect("it has been written")
+    }
+
+    /// The run is over: nobody asks for the jobs of groups any more.
+    pub(super) fn forget_jobs(&mut self) {
+        for group in Arc::make_mut(&mut self.groups) {
+            group.job = None;
+        }
     }
 
     /// All sessions and their groups, for callers that go on to change the ledger.
@@ -238,7 +278,8 @@ impl Ledger {
 
     /// The endpoints of a session; none before it is opened.
     pub(super) fn endpoints_of(&self, session: u32) -> Range<EndpointId> {
-        self.rows.get(session as usize).map_or(0..0, |row| row.first_endpoint..row.first_endpoint + row.endpoints)
+        let row = self.rows.get(session as usize);
+        row.map_or(0..0, |row| row.first_endpoint..row.first_endpoint + row.endpoints)
     }
 
     /// The session of an endpoint.
@@ -248,18 +289,24 @@ impl Ledger {
 
     /// Whether a session has begun and has open endpoints.
     pub(super) fn is_under_way(&self, session: u32) -> bool {
-        self.rows[session as usize].open_endpoints > 0
+        self.rows.is_under_way(session as usize)
+    }
+
+    /// Whether all endpoints of a session have closed, and its receivers are complete or given up.
+    pub(super) fn is_over(&self, session: u32) -> bool {
+        self.rows.is_packed(session as usize)
     }
 
     /// Bytes that the endpoints of a session that have closed had delivered to their applications.
     pub(super) fn delivered(&self, session: u32) -> u64 {
-        self.rows[session as usize].receivers.iter().map(|r| r.stats.bytes_delivered).sum()
+        let row = self.rows.get(session as usize);
+        row.map_or(0, |row| row.receivers.iter().map(|r| r.stats.bytes_delivered).sum())
     }
 
     /// For each receiver of a session: its index, and the data packets that its closed endpoints had received;
     /// `None` if it is not waited for.
     pub(super) fn waiting(&self, session: u32) -> impl Iterator<Item = Option<(u16, u64)>> {
-        let rows = (0..).zip(&self.row(session).receivers);
+        let rows = (0..).zip(self.row(session).into_owned().receivers);
         rows.map(|(number, row)| (row.is_open() && !row.lost).then_some((number, row.stats.data_received)))
     }
 
@@ -272,12 +319,12 @@ impl Ledger {
     /// Which sessions wait for what: the first few, human-readable. `state` describes a session.
     pub(super) fn who_waits(&self, state: impl Fn(u32) -> String) -> String {
         const SHOWN: usize = 8;
-        let waits = |&s: &u32| self.awaited(s) && self.rows[s as usize].receivers.iter().any(ReceiverRow::is_open);
+        let waits = |&s: &u32| self.awaited(s) && self.is_open(s);
         let waiting: Vec<u32> = (0..self.rows.len() as u32).filter(waits).collect();
         let unopened = self.specs.len() - self.rows.len();
         let mut text = format!("{} of {} sessions are not finished", waiting.len() + unopened, self.specs.len());
         for &s in waiting.iter().take(SHOWN) {
-            let (row, spec) = (&self.rows[s as usize], &self.specs[s as usize]);
+            let (row, spec) = (self.row(s), &self.specs[s as usize]);
             let _ = write!(text, "\n  session {s} (h{} -> h{}): ", row.senders[0], spec.sinks[0]);
             match &row.failure {
                 Some(failure) => {
@@ -300,25 +347,18 @@ impl Ledger {
     /// Opens the next session; returns its number. Its first endpoint is the next to be [added](Self::add_endpoint).
     pub(super) fn open(&mut self) -> u32 {
         let (session, first_endpoint) = self.opened();
-        let spec = &self.specs[session as usize];
-        self.rows.push(SessionRow {
-            receivers: smallvec![ReceiverRow::default(); spec.sinks.len()],
-            sent: Stats::default(),
-            packets_trimmed: 0,
-            packets_dropped: 0,
-            failure: None,
-            senders: smallvec![spec.sources[0]; spec.sinks.len()],
-            parts: 1,
-            open_endpoints: 0,
-            groups: Vec::new(),
-            first_endpoint,
-            endpoints: 0,
-        });
+        self.rows.push(SessionRow::new(&self.specs[session as usize], first_endpoint));
         if let Some(journal) = &mut self.journal {
             journal.opened.0 += 1;
             journal.kept.push(session);
         }
         session
+    }
+
+    /// The next session comes, but waits for something; returns its number.
+    pub(super) fn open_later(&mut self) -> u32 {
+        self.rows.push_waiting();
+        self.rows.len() as u32 - 1
     }
 
     /// Sets the start of a session that is opened late, when it is requested.
@@ -370,7 +410,7 @@ impl Ledger {
         if let Some(journal) = &mut self.journal {
             return journal.stats.push((session, receiver, stats));
         }
-        let row = &mut self.rows[session as usize];
+        let row = self.row_mut(session);
         match receiver {
             Some(receiver) => row.receivers[usize::from(receiver)].stats += stats,
             None => row.sent += stats,
@@ -383,29 +423,36 @@ impl Ledger {
             journal.closed.push((now, session));
             return Vec::new();
         }
-        let row = &mut self.rows[session as usize];
+        let row = self.row_mut(session);
         row.open_endpoints -= 1;
-        if row.open_endpoints > 0 { Vec::new() } else { std::mem::take(&mut row.groups) }
+        if row.open_endpoints > 0 {
+            return Vec::new();
+        }
+        let groups = std::mem::take(&mut row.groups);
+        if !row.receivers.iter().any(ReceiverRow::is_open) {
+            self.rows.pack(session as usize);
+        }
+        groups
     }
 
     // Fates of receivers.
 
     /// Whether a session has begun, or could, and is not complete.
     pub(super) fn is_open(&self, session: u32) -> bool {
-        self.rows.get(session as usize).is_some_and(|row| row.receivers.iter().any(ReceiverRow::is_open))
+        (session as usize) < self.rows.len() && self.row(session).receivers.iter().any(ReceiverRow::is_open)
     }
 
     /// Why a session has failed, if it has.
-    pub(super) fn failure(&self, session: u32) -> Option<&str> {
-        self.rows[session as usize].failure.as_deref()
+    pub(super) fn failure(&self, session: u32) -> Option<String> {
+        self.rows.get(session as usize)?.into_owned().failure
     }
 
     /// A session that will never be complete, for a reason outside the session.
     pub(super) fn given_up(&mut self, session: u32, why: &str) {
         // A session that has failed by itself is already lost or refused.
-        if self.rows[session as usize].failure.is_none() {
+        if self.row_mut(session).failure.is_none() {
             self.failed(session, || why.to_owned());
-            for receiver in 0..self.rows[session as usize].receivers.len() {
+            for receiver in 0..self.row_mut(session).receivers.len() {
                 self.lost(session, receiver as u16);
             }
         }
@@ -416,7 +463,7 @@ impl Ledger {
         if let Some(journal) = &mut self.journal {
             return journal.completed.push((session, receiver, at));
         }
-        let row = &mut self.rows[session as usize];
+        let row = self.row_mut(session);
         if row.receivers[usize::from(receiver)].completed.is_some() {
             return;
         }
@@ -437,12 +484,12 @@ impl Ledger {
 
     /// A receiver has left its multicast group.
     pub(super) fn detached(&mut self, session: u32, receiver: Peer) {
-        self.rows[session as usize].receivers[usize::from(receiver)].straggler = Some(Straggler::Detached);
+        self.row_mut(session).receivers[usize::from(receiver)].straggler = Some(Straggler::Detached);
     }
 
     /// A sender has given up a receiver. The receiver may be complete, with its message still in flight: false.
     pub(super) fn dropped(&mut self, session: u32, receiver: Peer) -> bool {
-        let row = &mut self.rows[session as usize].receivers[usize::from(receiver)];
+        let row = &mut self.row_mut(session).receivers[usize::from(receiver)];
         if row.is_open() {
             row.straggler = Some(Straggler::Dropped);
             self.wait_no_more(session, receiver);
@@ -453,13 +500,13 @@ impl Ledger {
 
     /// An endpoint has given up; the first to do so says why.
     pub(super) fn failed(&mut self, session: u32, why: impl FnOnce() -> String) {
-        self.rows[session as usize].failure.get_or_insert_with(why);
+        self.row_mut(session).failure.get_or_insert_with(why);
     }
 
     /// A session never begins, and the run does not wait for it.
     pub(super) fn refused(&mut self, session: u32, why: &str) {
         self.failed(session, || why.to_owned());
-        for receiver in 0..self.rows[session as usize].receivers.len() {
+        for receiver in 0..self.row_mut(session).receivers.len() {
             self.wait_no_more(session, receiver as u16);
         }
     }
@@ -467,7 +514,7 @@ impl Ledger {
     /// No endpoint is left that could complete a receiver.
     pub(super) fn lost(&mut self, session: u32, receiver: u16) {
         let awaited = self.awaited(session);
-        let row = &mut self.rows[session as usize].receivers[usize::from(receiver)];
+        let row = &mut self.row_mut(session).receivers[usize::from(receiver)];
         if row.is_open() && !row.lost {
             row.lost = true;
             self.never_complete += u64::from(awaited);
@@ -477,7 +524,7 @@ impl Ledger {
     /// The run no longer waits for a receiver of a session: it is complete, or was given up.
     fn wait_no_more(&mut self, session: u32, receiver: u16) {
         let awaited = u64::from(self.awaited(session));
-        let row = &mut self.rows[session as usize].receivers[usize::from(receiver)];
+        let row = &mut self.row_mut(session).receivers[usize::from(receiver)];
         self.never_complete -= u64::from(std::mem::take(&mut row.lost)) * awaited;
         self.unfinished -= awaited;
     }
@@ -508,7 +555,7 @@ impl Ledger {
         if let Some(journal) = &mut self.journal {
             return journal.of(endpoint).trimmed += 1;
         }
-        self.rows[self.session_of[endpoint as usize] as usize].packets_trimmed += 1;
+        self.row_mut(self.session_of[endpoint as usize]).packets_trimmed += 1;
     }
 
     /// A packet for, or of, an endpoint was dropped.
@@ -517,6 +564,6 @@ impl Ledger {
         if let Some(journal) = &mut self.journal {
             return journal.of(endpoint).dropped += 1;
         }
-        self.rows[self.session_of[endpoint as usize] as usize].packets_dropped += 1;
+        self.row_mut(self.session_of[endpoint as usize]).packets_dropped += 1;
     }
 }

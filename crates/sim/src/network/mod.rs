@@ -382,13 +382,15 @@ impl Network {
             self.monitor.last_request(&mut self.engine, &mut self.fabric);
         }
         while let Some(spec) = self.ledger.next().filter(|spec| spec.start <= self.now()) {
+            if self.ledger.group_of(spec).job.is_some() {
+                let session = self.ledger.open_later();
+                self.hosts.jobs.begin(session, self.engine.now());
+                continue;
+            }
             let verdict = self.controllers.admission.verdict(spec, self.ledger.group_of(spec));
             let session = self.ledger.open();
             if self.hosts.barriers.has(session) {
                 self.await_request(session);
-            } else if self.hosts.jobs.has(session) {
-                note_ideal_paths(&self.fabric, &mut self.ledger, session);
-                self.hosts.jobs.begin(session, self.engine.now());
             } else {
                 self.decide(session, verdict);
             }
@@ -542,6 +544,12 @@ impl Network {
         self.fabric.catch_up(&mut self.engine);
         self.monitor.finish(&mut self.engine, &mut self.fabric, &self.hosts, &self.ledger);
         self.hosts.finish(&mut self.ledger);
+        for session in 0..self.ledger.sessions() as u32 {
+            // A message that has never left, on the fabric as it is now.
+            if self.hosts.jobs.has(session) && self.ledger.endpoints_of(session).is_empty() {
+                note_ideal_paths(&self.fabric, &mut self.ledger, session);
+            }
+        }
     }
 
     /// Simulated time.
@@ -571,8 +579,21 @@ impl Network {
     }
 
     /// Sessions opened so far, in order of start.
-    pub fn sessions(&self) -> &[SessionRow] {
-        self.ledger.rows()
+    pub fn sessions(&self) -> Vec<SessionRow> {
+        (0..self.ledger.sessions()).map(|session| self.session(session)).collect()
+    }
+
+    /// One of them.
+    ///
+    /// # Panics
+    /// If it has not been opened.
+    pub fn session(&self, number: usize) -> SessionRow {
+        self.ledger.row(number as u32).into_owned()
+    }
+
+    /// How many there are so far.
+    pub fn opened(&self) -> usize {
+        self.ledger.sessions()
     }
 
     /// What the sessions are, in order of start.
@@ -591,9 +612,10 @@ impl Network {
         self.hosts.barriers.rows().into_iter().filter(|block| block.asked <= self.now()).collect()
     }
 
-    /// What has become of the jobs so far.
-    pub fn jobs(&self) -> Vec<JobRow> {
-        self.hosts.jobs.rows()
+    /// Takes what has become of the jobs. Call once, at the end: they are forgotten.
+    pub fn take_jobs(&mut self) -> Vec<JobRow> {
+        self.ledger.forget_jobs();
+        std::mem::take(&mut self.hosts.jobs).rows()
     }
 
     /// The fabric.
@@ -609,7 +631,7 @@ impl Network {
     /// The time below which no object of these packets can reach a receiver, and the links of a shortest path to it: on the
     /// fabric as it was when the session began, and, if that has changed until the object was complete, as it was at its best.
     pub fn ideal(&self, session: usize, receiver: usize, packets: &Packets) -> (Duration, u8) {
-        let (row, spec) = (&self.ledger.rows()[session], &self.ledger.specs()[session]);
+        let (row, spec) = (self.ledger.row(session as u32), &self.ledger.specs()[session]);
         let seen = &row.receivers[receiver];
         let noted = self.ledger.ideal_path(seen);
         let until = seen.completed.unwrap_or(self.measured_until());

@@ -41,7 +41,7 @@ pub(super) struct Monitor {
     busy: Vec<u64>,
     /// Bytes that each port had sent.
     sent: Vec<u64>,
-    /// Bytes that each session had delivered.
+    /// Bytes that each session had delivered; [`OVER`]: it will deliver no more.
     delivered: Vec<u64>,
 }
 
@@ -172,11 +172,17 @@ impl Monitor {
     }
 
     fn look_at_sessions(&mut self, hosts: &Hosts, ledger: &Ledger) {
-        let sessions = ledger.rows().len() as u32;
+        let sessions = ledger.sessions() as u32;
         self.delivered.resize(sessions as usize, 0);
         for session in 0..sessions {
+            if self.delivered[session as usize] == OVER {
+                continue;
+            }
             let total = ledger.delivered(session) + hosts.delivered(ledger.endpoints_of(session));
             let bytes = growth(&mut self.delivered[session as usize], total);
+            if ledger.is_over(session) {
+                self.delivered[session as usize] = OVER;
+            }
             if bytes > 0 {
                 let interval = self.sampling.interval.ps();
                 self.push("goodput_bps", session, bytes as f64 * 8.0 * PS_PER_S as f64 / interval as f64);
@@ -193,6 +199,9 @@ impl Monitor {
         self.samples.push(Sample { time: self.looked_at, metric, id, value });
     }
 }
+
+/// What no session delivers.
+const OVER: u64 = u64::MAX;
 
 /// What a total has grown by since the last look.
 fn growth(before: &mut u64, total: u64) -> u64 {

@@ -199,7 +199,7 @@ impl Network {
         let (e, wheel) = (&self.engine.entities, &self.engine.pending.wheel);
         let due = |entity| wheel.due(entity).unwrap_or(u64::MAX);
         let controllers = (e.controllers..e.requests).map(due).min().unwrap_or(u64::MAX);
-        let to_come = &self.ledger.specs()[self.ledger.rows().len()..];
+        let to_come = self.ledger.to_come();
         let last = to_come.last().map_or(u64::MAX, |last| last.start.ps());
         let deadlocks = e.deadlocks().map_or(u64::MAX, due);
         due(e.sampler).min(deadlocks).min(due(e.next_change)).min(controllers).min(last)

@@ -12,6 +12,8 @@ const MEMORY_DEFAULT: Bytes = Bytes(4_000_000_000);
 /// Bytes of a session from its request to its row in the tables, measured; more for each further end.
 const SESSION: u64 = 1_600;
 const FURTHER_END: u64 = 700;
+/// The same of a message of a job, most of which are not on their way: with its operations.
+const MESSAGE: u64 = 800;
 /// Bytes of a link with its two ports and its names, and of an entry of the routing tables.
 const LINK: u64 = 1_600;
 const ROUTE: u64 = 4;
@@ -93,10 +95,12 @@ impl Prepared {
         let samples = self.samples(scenario, packets, end);
         let graph = &self.graph;
         let sessions = self.sessions.len() as u64;
+        let messages: u64 = self.jobs.iter().flatten().map(|placed| placed.network.len() as u64).sum();
         let ends: u64 = self.sessions.iter().map(|s| (s.sources.len() + s.sinks.len()) as u64 - 2).sum();
         let switches = graph.nodes.len() as u64 - u64::from(graph.hosts);
         let parts = [
-            sessions.saturating_mul(SESSION),
+            (sessions - messages).saturating_mul(SESSION),
+            messages.saturating_mul(MESSAGE),
             ends.saturating_mul(FURTHER_END),
             samples.saturating_mul(SAMPLE_BYTES),
             graph.links.len() as u64 * LINK,

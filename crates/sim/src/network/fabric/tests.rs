@@ -174,7 +174,7 @@ fn a_cut_loses_what_is_on_the_link_and_what_has_no_path() {
     assert_eq!((bench.ledger.counts().dropped, bench.engine.packets.live()), (1, 0), "it was on the link");
     bench.send(3, 0, &mut Nobody);
     assert_eq!(bench.run(100, &mut Nobody), []);
-    assert_eq!(bench.ledger.rows()[0].packets_dropped, 2, "no path leads there");
+    assert_eq!(bench.ledger.row(0).packets_dropped, 2, "no path leads there");
     assert_eq!(bench.fabric.ports[2 * MIDDLE as usize].counters().dropped, 1, "routes avoid the link");
     bench.fabric.cut(&mut bench.engine, &mut bench.ledger, Target::Link(MIDDLE));
     bench.fabric.restore(&bench.engine, Target::Link(MIDDLE));

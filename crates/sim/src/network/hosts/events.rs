@@ -89,16 +89,33 @@ impl Hosts {
         ledger.keep_stats(hosted.place().session, hosted.place().receiver, hosted.stats());
         if hosted.place().failed {
             self.give_up_receivers_of(ledger, id, hosted.place());
-            let why = ledger.failure(hosted.place().session).unwrap_or("an end has given up").to_owned();
+            let why = ledger.failure(hosted.place().session).unwrap_or_else(|| "an end has given up".to_owned());
             self.barriers.stop(hosted.place().session, engine.now(), &why);
             self.jobs.stop(hosted.place().session, &why);
             self.await_requests(engine);
         } else if hosted.place().receiver.is_none() && self.jobs.has(hosted.place().session) {
+            self.release_receiver(engine, fabric, ledger, hosted);
             self.jobs.sender_closed(hosted.place().session, engine.now());
             self.await_requests(engine);
         }
         for group in ledger.endpoint_closed(hosted.place().session, engine.now) {
             fabric.remove_group(group, engine.ahead_of_switches());
+        }
+    }
+
+    /// A sender of a job has closed. If its receiver has seen every packet that it sent, no copy of one is left that would have to be
+    /// answered: the receiver need not linger, which a million of them would do at a time.
+    fn release_receiver(&mut self, engine: &mut Engine, fabric: &mut Fabric, ledger: &mut Ledger, sender: &Hosted) {
+        let Remotes::One(remote) = &sender.place().remotes else { return };
+        let place = &mut self.endpoints[remote.endpoint as usize];
+        let is_done = |receiver: &mut Hosted| {
+            let seen = receiver.stats();
+            let serves_one = matches!(receiver.place().remotes, Remotes::One(_));
+            let all = seen.data_received + seen.trimmed_received == sender.stats().data_sent;
+            serves_one && all && receiver.place().completed && receiver.place().feeds.is_none()
+        };
+        if let Some(receiver) = place.take_if(is_done) {
+            self.close(engine, fabric, ledger, remote.endpoint, &receiver);
         }
     }
 

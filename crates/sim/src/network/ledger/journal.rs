@@ -77,7 +77,7 @@ impl Ledger {
         Self {
             specs: Arc::clone(&self.specs),
             groups: Arc::clone(&self.groups),
-            rows: Vec::new(),
+            rows: super::Rows::default(),
             session_of: Vec::new(),
             journal: Some(Journal { opened: self.opened(), ..Journal::default() }.into()),
             unfinished: 0,
@@ -108,7 +108,7 @@ impl Ledger {
             }
             for (endpoint, packets) in journal.packets.into_iter().enumerate() {
                 if packets.trimmed + packets.dropped > 0 {
-                    let row = &mut self.rows[self.session_of[endpoint] as usize];
+                    let row = self.row_mut(self.session_of[endpoint]);
                     row.packets_trimmed += u64::from(packets.trimmed);
                     row.packets_dropped += u64::from(packets.dropped);
                 }
@@ -126,7 +126,7 @@ impl Ledger {
             .iter_mut()
             .map(|part| {
                 let numbers = part.journal.as_mut().map(|journal| std::mem::take(&mut journal.kept));
-                let rows = numbers.unwrap_or_default().into_iter().zip(std::mem::take(&mut part.rows));
+                let rows = numbers.unwrap_or_default().into_iter().zip(part.rows.take_all());
                 (rows.peekable(), &part.ideal_paths)
             })
             .collect();

@@ -33,10 +33,10 @@ fn a_run_waits_for_receivers_until_they_are_complete_or_given_up() {
     ledger.completed(0, 0, Time(7));
     assert_eq!((ledger.unfinished(), ledger.last_completion()), (1, Some(Time(5))), "the first time counts");
     ledger.dropped(0, 1);
-    assert_eq!((ledger.unfinished(), ledger.rows()[0].receivers[1].straggler), (0, Some(Straggler::Dropped)));
+    assert_eq!((ledger.unfinished(), ledger.row(0).receivers[1].straggler), (0, Some(Straggler::Dropped)));
     // A receiver counted as lost was only late.
     ledger.completed(0, 1, Time(9));
-    assert_eq!((ledger.unfinished(), ledger.rows()[0].receivers[1].straggler), (0, None));
+    assert_eq!((ledger.unfinished(), ledger.row(0).receivers[1].straggler), (0, None));
     assert_eq!(ledger.last_completion(), Some(Time(9)));
 }
 
@@ -68,10 +68,10 @@ fn an_object_in_parts_is_complete_with_the_last() {
     ledger.set_parts(0, 3);
     for at in 1..=2 {
         ledger.completed(0, 0, Time(at));
-        assert_eq!(ledger.rows()[0].receivers[0].completed, None);
+        assert_eq!(ledger.row(0).receivers[0].completed, None);
     }
     ledger.completed(0, 0, Time(3));
-    assert_eq!(ledger.rows()[0].receivers[0].completed, Some(Time(3)));
+    assert_eq!(ledger.row(0).receivers[0].completed, Some(Time(3)));
 }
 
 #[test]

@@ -117,7 +117,7 @@ impl Divided {
 
     /// Gain and cost of dividing the run until a time.
     pub(super) fn prospect(&self, network: &Network, until: u64) -> Prospect {
-        let to_come = &network.ledger.specs()[network.ledger.rows().len()..];
+        let to_come = network.ledger.to_come();
         Prospect {
             span: until.saturating_sub(network.engine.now),
             window: self.partition.lookahead,
@@ -163,7 +163,7 @@ impl Divided {
             longest: self.longest_window(rate, grid),
             grid,
             slots: capacity,
-            journal: (network.ledger.rows().len() / JOURNAL_SHARE).max(JOURNAL_MIN),
+            journal: (network.ledger.sessions() / JOURNAL_SHARE).max(JOURNAL_MIN),
         };
         let windows = Windows::new(&mut self.parts, network.engine.now, limits);
         let mut going = true;

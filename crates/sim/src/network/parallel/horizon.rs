@@ -9,7 +9,7 @@ impl Network {
     pub(super) fn divisible_until(&self) -> u64 {
         let e = &self.engine.entities;
         let due = |entity| self.engine.pending.wheel.due(entity).unwrap_or(u64::MAX);
-        let to_come = &self.ledger.specs()[self.ledger.rows().len()..];
+        let to_come = self.ledger.to_come();
         let last = to_come.last().map_or(u64::MAX, |last| last.start.ps());
         let deadlocks = e.deadlocks().map_or(u64::MAX, due);
         let known =
@@ -29,7 +29,7 @@ impl Network {
     fn waits_until(&self) -> u64 {
         let graph = self.fabric.graph();
         let mut missing = vec![0_u64; graph.hosts as usize];
-        for (session, spec) in (0..).zip(self.ledger.specs()).take(self.ledger.rows().len()) {
+        for (session, spec) in (0..).zip(self.ledger.specs()).take(self.ledger.sessions()) {
             let group = self.ledger.group_of(spec);
             let Some(size) = spec.size.filter(|_| group.awaits(spec) && group.transport.retransmits()) else {
                 continue;
