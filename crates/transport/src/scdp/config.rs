@@ -52,6 +52,11 @@ pub struct ScdpConfig {
     /// When a receiver's pulls may leave. Default: `link`.
     #[serde(skip_serializing_if = "PullPacing::is_default")]
     pub pull_pacing: PullPacing,
+    /// Symbols that a receiver of one sender asks for in one pull, 1 to 65535, but at most half of its window: a pull says how many symbols are
+    /// wanted (SCDP §IV-A), and may bring several (§IV-C). All receivers of a group pull, and their pulls share the sender's link. One of several
+    /// senders is asked for one. Default: 1; with `transport.window = "bdp"`, so many that the pulls of the largest group take half of that link.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub symbols_per_pull: Option<u32>,
     /// Minimum silence after which a receiver repeats a pull: longer where measured round trips are longer
     /// (RFC 6298); doubled, up to 64 times this value, while the silence lasts. SCDP §IV-B speaks of "a simple timeout mechanism"
     /// without a value.
@@ -140,6 +145,7 @@ impl Default for ScdpConfig {
             priority_thresholds: [10_000, 100_000, 1_000_000, 10_000_000].map(Bytes).to_vec(),
             priority_by: PriorityBy::Sent,
             pull_pacing: PullPacing::Link,
+            symbols_per_pull: None,
             pull_timeout: Duration::from_ms(2),
             probe_timeout: Duration::from_ms(8),
             linger: Duration::from_ms(200),
@@ -194,6 +200,11 @@ impl ScdpConfig {
         if !(1..=u32::from(u16::MAX)).contains(&self.host_batch) {
             return error("host_batch", format!("{} is not from 1 to 65535", self.host_batch));
         }
+        if let Some(symbols) = self.symbols_per_pull
+            && !(1..=u32::from(u16::MAX)).contains(&symbols)
+        {
+            return error("symbols_per_pull", format!("{symbols} is not from 1 to 65535"));
+        }
         if !(1..=MAX_BLOCK_SYMBOLS).contains(&self.block_symbols) {
             return error("block_symbols", format!("{} is not from 1 to 56403", self.block_symbols));
         }
@@ -239,6 +250,7 @@ mod tests {
         assert_eq!(field(|c| c.priority_thresholds = (0..8).map(Bytes).collect()), "priority_thresholds");
         assert_eq!(field(|c| c.window_limit = 3), "window_limit");
         assert_eq!(field(|c| c.host_batch = 0), "host_batch");
+        assert_eq!(field(|c| c.symbols_per_pull = Some(0)), "symbols_per_pull");
         assert_eq!(field(|c| c.give_up_after = Some(Duration::ZERO)), "give_up_after");
         assert_eq!(field(|c| c.block_symbols = 56_404), "block_symbols");
         assert_eq!(field(|c| c.straggler.symbols = Some(0)), "straggler.symbols");

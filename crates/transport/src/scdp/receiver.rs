@@ -44,6 +44,8 @@ pub struct Receiver {
     checks: Checks,
     /// When the application began to wait for the first symbol, if it said so.
     started_at: Option<Time>,
+    /// Turns of the host's pull queue that the last pull takes, if it asks for several symbols.
+    turns: u32,
     events: Outbox<Event, 4>,
     stats: Stats,
     config: Arc<ScdpConfig>,
@@ -60,6 +62,7 @@ impl Receiver {
             decoding: Decoding::default(),
             checks: Checks::none(senders),
             started_at: None,
+            turns: 0,
             events: Outbox::default(),
             stats: Stats::default(),
             config,

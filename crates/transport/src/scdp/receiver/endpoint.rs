@@ -3,6 +3,7 @@
 use super::Receiver;
 use super::lanes::{Message, Silence};
 use super::requests::Asked;
+use super::session::Session;
 use crate::demotion::Demotion;
 use crate::scdp::block::Block;
 use crate::scdp::config::PullPacing;
@@ -13,22 +14,33 @@ use crate::{Arrival, Endpoint, Event, FailureReason, Peer, Stats, Time, Transmit
 impl Receiver {
     fn pull(&mut self, lane: u32, asked: Asked, retry: bool, done: bool) -> Transmit<Header> {
         let size = self.config.header.0 as u32;
-        let Asked { index, upto, fin } = asked;
+        let Asked { index, upto, fin, more: _ } = asked;
         let (block, base) = (self.blocks().live.number(index), self.blocks().live.base());
         self.lane_mut(lane).tell(base);
         Transmit::control(Header::Pull(Pull { block, upto, base, fin, retry, done }), lane as Peer, size)
     }
 
-    /// How many pulls could be sent, starting now; 0 if none can.
+    /// How many symbols could be asked for, starting now; 0 if none can.
     #[inline]
     pub(super) fn pulls_wanted(&self) -> u32 {
         if self.state.is_over() { 0 } else { self.requests.wanted(self.session.as_ref(), self.decoding.is_full()) }
     }
 
+    /// Whether the next pull waits until it can ask for more symbols.
+    #[inline]
+    fn is_gathering(&self) -> bool {
+        let of_group = self.session.as_ref().is_some_and(Session::is_of_group);
+        self.requests.is_gathering(self.decoding.is_full(), of_group)
+    }
+
     /// The next pull.
     fn next_pull(&mut self, now: Time) -> Option<Transmit<Header>> {
-        let session = self.session.as_ref().filter(|_| !self.state.is_over())?;
+        let session = self.session.as_ref().filter(|_| !self.state.is_over() && !self.is_gathering())?;
         let (lane, asked) = self.requests.next(now, session, self.decoding.is_full())?;
+        if asked.more > 1 && !self.paces_itself() {
+            // The host's link carries so many before the next one is asked for.
+            self.turns = asked.more;
+        }
         Some(self.pull(lane, asked, false, false))
     }
 
@@ -62,7 +74,7 @@ impl Receiver {
     /// A pull that asks for nothing more.
     fn message(&mut self, lane: u32, done: bool) -> Transmit<Header> {
         let asked = self.blocks().live.get(0).map_or(0, |b| b.lane(lane).requested);
-        self.pull(lane, Asked { index: 0, upto: if done { 0 } else { asked }, fin: done }, false, done)
+        self.pull(lane, Asked { index: 0, upto: if done { 0 } else { asked }, fin: done, more: 0 }, false, done)
     }
 
     /// Whether the sender of a group has not been told which blocks are complete, and no pull that asks for more can tell it now. It
@@ -159,7 +171,7 @@ impl Endpoint for Receiver {
 
     #[inline]
     fn pending_pulls(&self) -> u32 {
-        if self.paces_itself() { 0 } else { self.pulls_wanted() }
+        if self.paces_itself() || self.is_gathering() { 0 } else { self.pulls_wanted() }
     }
 
     /// With several senders, each tags packets by its own share of the bytes, which is less: to switches those packets are more
@@ -173,6 +185,10 @@ impl Endpoint for Receiver {
 
     fn poll_pull(&mut self, now: Time) -> Option<Transmit<Header>> {
         self.next_pull(now)
+    }
+
+    fn poll_hold(&mut self) -> u32 {
+        std::mem::take(&mut self.turns)
     }
 
     fn stats(&self) -> Stats {

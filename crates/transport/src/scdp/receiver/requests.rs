@@ -19,6 +19,8 @@ pub(super) struct Requests {
     blocks: Blocks,
     gaps: Gaps,
     lanes: Lanes,
+    /// Symbols that one pull asks for at most.
+    per_pull: u32,
 }
 
 /// A pull: how many symbols of a block a sender is to have emitted in all.
@@ -28,6 +30,8 @@ pub(super) struct Asked {
     pub(super) upto: u32,
     /// The session waits for just one more symbol (Algorithm 2, line 29).
     pub(super) fin: bool,
+    /// How many of them were not asked for before.
+    pub(super) more: u32,
 }
 
 /// What becomes of a symbol of a block that is received now.
@@ -48,7 +52,8 @@ impl Requests {
     /// Of up to `senders` senders. `seed`: for what windows draw.
     pub(super) fn new(config: &Arc<ScdpConfig>, senders: u16, seed: u64) -> Self {
         let lanes = Lanes::new(Arc::clone(config), senders, seed);
-        Self { blocks: Blocks::new(config), gaps: Gaps::new(config), lanes }
+        let per_pull = config.symbols_per_pull.unwrap_or(1);
+        Self { blocks: Blocks::new(config), gaps: Gaps::new(config), lanes, per_pull }
     }
 
     #[inline]
@@ -111,19 +116,51 @@ impl Requests {
         self.lanes.usable_credits().min(wanted)
     }
 
-    /// Asks for the next symbol, if there is one to ask for: of a sender, and what it is asked.
+    /// Symbols that one pull asks for at most. Several senders take turns; and while one pull gathers, at least half of the window is on its way.
+    #[inline]
+    fn most_per_pull(&self) -> u32 {
+        if self.per_pull == 1 || !self.lanes.is_single() {
+            return 1;
+        }
+        self.per_pull.min(self.lanes.at(0).credits.window().symbols() / 2).max(1)
+    }
+
+    /// Whether the next pull waits until it can ask for more symbols: some are on their way, and more are wanted than may be asked for now.
+    ///
+    /// Receivers of a group wait for each other, so none may gather for ever. Nobody does whose next block has lost a symbol, to whom nothing
+    /// has come for long, or who has completed blocks of which its sender has not been told (`news`): others may wait for that. All others ask for the same
+    /// symbols in the same order; what is on its way to the one that has asked for the fewest waits for nobody.
+    #[inline]
+    pub(super) fn is_gathering(&self, full: bool, news: bool) -> bool {
+        let most = self.most_per_pull();
+        if most == 1 {
+            return false;
+        }
+        let lane = self.lanes.at(0);
+        let is_short = lane.credits.left() < most.min(self.blocks.wanted(full)) && lane.credits.outstanding() > 0;
+        let is_told = !news || lane.is_told(self.blocks.live.base());
+        let next = || self.blocks.live.iter().find(|block| block.need() > 0);
+        is_short && is_told && lane.retransmission.timeouts() == 0 && !next().is_some_and(Block::is_lossy)
+    }
+
+    /// Asks for the next symbols, if there are some to ask for: of a sender, and what it is asked.
     pub(super) fn next(&mut self, now: Time, session: &Session, full: bool) -> Option<(u32, Asked)> {
         let (lane, index) = self.choice(session, full).next()?;
         let lane = lane as u32;
         self.blocks.reach(index, session);
         let fin = self.blocks.lacks_one(index);
+        let left = self.lanes.at(lane as usize).credits.left();
+        let more = self.most_per_pull().min(left).min(self.blocks.live.at(index).need()).max(1);
         let coming = self.lanes.spend(now, lane);
-        let upto = request(now, &mut self.blocks, &mut self.lanes, index, lane, 1);
+        for _ in 1..more {
+            self.lanes.spend(now, lane);
+        }
+        let upto = request(now, &mut self.blocks, &mut self.lanes, index, lane, more);
         // In a group a repair symbol may be on its way already, since another has asked for it: that is no round trip.
         let is_round_trip = !self.lanes.is_in_group() || upto <= self.blocks.live.at(index).source_symbols();
         let block = self.blocks.live.number(index);
         self.lanes.at_mut(lane).on_pull(now, block, upto - 1, is_round_trip, coming);
-        Some((lane, Asked { index, upto, fin }))
+        Some((lane, Asked { index, upto, fin, more }))
     }
 
     /// The pull to repeat, if one is due to a sender.
@@ -134,7 +171,8 @@ impl Requests {
         }
         let index = self.blocks.live.suspect_loss(lane)?;
         self.lanes.at_mut(lane).retransmission.on_repeated();
-        Some(Asked { index, upto: self.blocks.live.at(index).lane(lane).requested, fin: self.blocks.lacks_one(index) })
+        let upto = self.blocks.live.at(index).lane(lane).requested;
+        Some(Asked { index, upto, fin: self.blocks.lacks_one(index), more: 0 })
     }
 
     /// A symbol has arrived, whatever becomes of it: what it says about its sender and the path.

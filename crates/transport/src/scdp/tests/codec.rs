@@ -151,6 +151,9 @@ impl Endpoint for Checked {
         self.check();
         transmit
     }
+    fn poll_hold(&mut self) -> u32 {
+        self.end.poll_hold()
+    }
     fn stats(&self) -> Stats {
         self.end.stats()
     }

@@ -21,6 +21,38 @@ fn equal_receivers_get_each_symbol_once() {
     assert_eq!(completions, BTreeSet::from([0, 1, 2]));
 }
 
+#[test]
+fn pulls_for_several_symbols_are_fewer_and_cost_no_time() {
+    let config = config(|c| c.symbols_per_pull = Some(4));
+    let mut p = one_to_many(&config, 250 * SYMBOL, 3, deliver);
+    finish(&mut p);
+    for node in 1..=3 {
+        assert_eq!(completed(&p, node), PACKET * 250 + DELAY);
+        // For 238 symbols, of three blocks: a pull names one block, and one that says that a block is complete does not wait.
+        let (pulls, repeated, done) = pulls(&p, node);
+        assert!((60..=64).contains(&pulls) && (repeated, done) == (0, 1), "{pulls}");
+        assert_eq!((stats(&p, node).data_received, stats(&p, node).timeouts), (250, 0));
+    }
+    assert_eq!((stats(&p, 0).data_sent, stats(&p, 0).timeouts), (250, 0));
+}
+
+#[test]
+fn a_pull_asks_for_half_of_the_window_at_most() {
+    let config = config(|c| c.symbols_per_pull = Some(100));
+    let mut p = one_to_many(&config, 250 * SYMBOL, 2, deliver);
+    finish(&mut p);
+    for node in 1..=2 {
+        // Six at a time: the other six are on their way meanwhile, for longer than a round trip.
+        assert_eq!(completed(&p, node), PACKET * 250 + DELAY);
+        assert!(pulls(&p, node).0 <= 238_usize.div_ceil(6) + 3, "{:?}", pulls(&p, node));
+    }
+    // A window of one is asked for symbol by symbol.
+    let config = super::config(|c| (c.symbols_per_pull, c.initial_window) = (Some(100), 1));
+    let mut p = one_to_many(&config, 20 * SYMBOL, 2, deliver);
+    finish(&mut p);
+    assert_eq!(pulls(&p, 1), (19, 0, 1));
+}
+
 /// The pulls of `slow` take longer.
 fn slow_pulls(slow: usize) -> impl FnMut(u64, usize, &Transmit<Header>) -> Fate {
     move |_, from, _| if from == slow { Fate::Late(Duration::from_us(200)) } else { Fate::Deliver }
@@ -99,15 +131,18 @@ fn a_receiver_that_hears_nothing_at_first_catches_up() {
 
 #[test]
 fn receivers_with_different_losses_need_no_timeout_if_switches_trim() {
-    let mut n = 0u64;
-    let mut p = one_to_many(&ScdpConfig::default(), 500 * SYMBOL, 3, move |_, from, _| {
-        n += 1;
-        if from == HUB && n * 2_654_435_761 % 97 < 9 { Fate::Trim } else { Fate::Deliver }
-    });
-    finish(&mut p);
-    for node in 1..=3 {
-        assert_eq!(stats(&p, node).timeouts, 0, "node {node}");
-        assert!(completed(&p, node) < PACKET * 750);
+    for symbols_per_pull in [None, Some(2), Some(4)] {
+        let config = config(|c| c.symbols_per_pull = symbols_per_pull);
+        let mut n = 0u64;
+        let mut p = one_to_many(&config, 500 * SYMBOL, 3, move |_, from, _| {
+            n += 1;
+            if from == HUB && n * 2_654_435_761 % 97 < 9 { Fate::Trim } else { Fate::Deliver }
+        });
+        finish(&mut p);
+        for node in 1..=3 {
+            assert_eq!(stats(&p, node).timeouts, 0, "node {node}, {symbols_per_pull:?}");
+            assert!(completed(&p, node) < PACKET * 750, "node {node}, {symbols_per_pull:?}");
+        }
     }
 }
 

@@ -20,11 +20,12 @@ proptest! {
     #[test]
     fn every_session_over_a_poor_channel_completes(
         bytes in 1u64..300 * SHORT, shape in shape(), window in 1u32..40, block in 1u32..=128, tolerance in 0u32..40,
-        random in any::<bool>(), poor in WORST.up_to(),
+        random in any::<bool>(), per_pull in 1u32..12, poor in WORST.up_to(),
     ) {
         let cfg = short(|cfg| {
             (cfg.initial_window, cfg.initial_window_many_to_one) = (window, window);
             (cfg.block_symbols, cfg.reorder_tolerance) = (block, tolerance);
+            cfg.symbols_per_pull = (per_pull > 1).then_some(per_pull);
             cfg.repair = if random { Repair::Random } else { Repair::Partitioned };
         });
         transfer(&cfg, bytes, shape, poor.policy());

@@ -49,7 +49,7 @@ impl Retransmission {
     }
 
     /// Timeouts in a row.
-    pub(super) fn timeouts(&self) -> u32 {
+    pub(in crate::scdp::receiver) fn timeouts(&self) -> u32 {
         self.retries.timeouts()
     }
 

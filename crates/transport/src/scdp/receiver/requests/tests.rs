@@ -119,7 +119,7 @@ fn a_repeated_pull_says_what_was_asked_for_and_its_answer_what_is_lost() {
     let mut bench = Bench::new(1, 4);
     assert_eq!(bench.requests.retry(0), None, "none is due");
     bench.requests.on_timeout(at(2), 0);
-    assert_eq!(bench.requests.retry(0), Some(Asked { index: 0, upto: 4, fin: false }));
+    assert_eq!(bench.requests.retry(0), Some(Asked { index: 0, upto: 4, fin: false, more: 0 }));
     bench.arrive(at(3), 0, 0, 4);
     assert_eq!(bench.requests.lanes().at(0).credits.outstanding(), 0, "all four are lost");
 }
