@@ -6,7 +6,11 @@ use anabranch_transport::scdp::{BlockDecoder, Collected, Decode, mix};
 use anabranch_transport::{Bytes, ConfigError, Duration, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
+
+/// Most cores that decode the blocks of a session.
+const MOST_CORES: u32 = 1024;
 
 /// Parameters of the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -23,6 +27,14 @@ pub struct DecodeModel {
     pub decode_table: DecodeTable,
     /// Coefficients of the decode latency in microseconds as a polynomial of K, constant first.
     pub decode_polynomial: Vec<f64>,
+    /// Processor cores that decode the blocks of a session, 1 to 1024: each decodes one block at a time, as fast as the keys above say. Default: 1.
+    #[serde(skip_serializing_if = "is_one")]
+    pub decode_cores: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_one(cores: &u32) -> bool {
+    *cores == 1
 }
 
 impl Default for DecodeModel {
@@ -32,6 +44,7 @@ impl Default for DecodeModel {
             decode_rate: Rate::from_mbps(1300),
             decode_table: DecodeTable::default(),
             decode_polynomial: Vec::new(),
+            decode_cores: 1,
         }
     }
 }
@@ -64,6 +77,9 @@ impl DecodeModel {
         if self.decode_polynomial.iter().any(|c| !c.is_finite()) {
             return error("decode_polynomial", "coefficients must be finite".into());
         }
+        if !(1..=MOST_CORES).contains(&self.decode_cores) {
+            return error("decode_cores", format!("{} is not from 1 to {MOST_CORES}", self.decode_cores));
+        }
         Ok(())
     }
 
@@ -91,20 +107,21 @@ impl DecodeModel {
     }
 }
 
-/// The decoder of one receiver, which decodes one block after the other.
+/// The decoder of one receiver: each of its cores decodes one block after the other.
 #[derive(Debug)]
 pub(super) struct ModelDecoder {
     model: Arc<DecodeModel>,
     symbol: Bytes,
     seed: u64,
-    /// When it has decoded all that it was given.
-    free: Time,
+    /// When each core has decoded all that it was given.
+    free: SmallVec<[Time; 1]>,
 }
 
 impl ModelDecoder {
     /// For symbols of this size. Which decodings fail is a pure function of `seed`, the block and the symbols received.
     pub(super) fn new(model: Arc<DecodeModel>, symbol: Bytes, seed: u64) -> Self {
-        Self { model, symbol, seed, free: Time::ZERO }
+        let free = smallvec![Time::ZERO; model.decode_cores as usize];
+        Self { model, symbol, seed, free }
     }
 }
 
@@ -115,8 +132,11 @@ impl BlockDecoder for ModelDecoder {
         if uniform(draw) < self.model.failure_probability(received - source_symbols) {
             return Decode::NeedsMore;
         }
-        self.free = self.free.max(now) + self.model.latency(source_symbols, self.symbol);
-        Decode::Decoded { at: self.free }
+        let at = |core: Time| core.max(now) + self.model.latency(source_symbols, self.symbol);
+        // The first core that is free; a model has one at least.
+        let Some(core) = self.free.iter_mut().min() else { return Decode::Decoded { at: at(now) } };
+        *core = at(*core);
+        Decode::Decoded { at: *core }
     }
 }
 
@@ -137,6 +157,30 @@ mod tests {
         assert_eq!(field(|m| m.failure_probability = vec![0.1, 0.6]), "failure_probability");
         assert_eq!(field(|m| m.decode_rate = Rate(0)), "decode_rate");
         assert_eq!(field(|m| m.decode_polynomial = vec![f64::NAN]), "decode_polynomial");
+        assert_eq!(field(|m| m.decode_cores = 0), "decode_cores");
+        assert_eq!(field(|m| m.decode_cores = 1025), "decode_cores");
+    }
+
+    #[test]
+    fn each_core_decodes_one_block_at_a_time() {
+        let model = DecodeModel {
+            failure_probability: vec![0.0],
+            decode_polynomial: vec![10.0],
+            decode_cores: 3,
+            ..DecodeModel::default()
+        };
+        let mut decoder = ModelDecoder::new(Arc::new(model), Bytes(1000), 7);
+        let mut at = |now_us, block| {
+            let block = Collected { block, source_symbols: 10, received: 10 };
+            decoder.try_decode(Time::ZERO + Duration::from_us(now_us), block)
+        };
+        let decoded = |us| Decode::Decoded { at: Time::ZERO + Duration::from_us(us) };
+        assert_eq!(
+            [0, 1, 2, 3].map(|now| at(now, now as u32)),
+            [10, 11, 12, 20].map(decoded),
+            "the fourth waits for the first"
+        );
+        assert_eq!(at(100, 4), decoded(110), "what nobody used is not saved up");
     }
 
     #[test]
