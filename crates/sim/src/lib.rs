@@ -16,7 +16,7 @@ pub type Concerns = fn(&scenario::Scenario) -> bool;
 
 /// Parts of the model that only some scenarios concern, with a version of their own each, so that a change of one of them
 /// leaves the results of all other scenarios as they are.
-pub const MODEL_PARTS: [(&str, u32, Concerns); 15] = [
+pub const MODEL_PARTS: [(&str, u32, Concerns); 16] = [
     ("many-to-one sessions", 2, scenario::Scenario::has_coded_reads),
     ("hosts with several links", 2, scenario::Scenario::may_be_multi_homed),
     ("CUBIC", 2, scenario::Scenario::has_cubic),
@@ -28,6 +28,7 @@ pub const MODEL_PARTS: [(&str, u32, Concerns); 15] = [
     ("probes of SCDP's senders", 2, scenario::Scenario::has_scdp),
     ("windows that SCDP's receivers find", 2, scenario::Scenario::has_found_windows),
     ("SCDP's groups", 2, scenario::Scenario::has_groups),
+    ("windows of groups that follow the fabric", 2, scenario::Scenario::has_groups_with_fitted_windows),
     ("Homa", 2, scenario::Scenario::has_homa),
     ("RACK", 2, scenario::Scenario::has_rack),
     ("switches that pause senders", 3, scenario::Scenario::is_lossless),

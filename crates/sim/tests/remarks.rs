@@ -106,6 +106,10 @@ fn slow_decoders_and_short_timeouts_are_told() {
         assert_eq!(of(&["transport.name=scdp", "transport.window=bdp", fast]), [""; 0], "{fast}");
     }
     assert_eq!(of(&["transport.name=scdp", "fabric.rate=1Gbps"]), [""; 0]);
+    let cores =
+        |n: u32| of(&["transport.name=scdp", "transport.window=bdp", &format!("transport.scdp.decode_cores={n}")]);
+    assert!(cores(70).concat().starts_with("scdp: decodes at 91Gbps on 70 cores, slower than"), "{:?}", cores(70));
+    assert_eq!(cores(77), [""; 0]);
     // Four links of 10 ms, both ways.
     for (name, timeout) in [("scdp", "2ms"), ("ndp", "50ms"), ("pfabric", "45us")] {
         let found = of(&[&format!("transport.name={name}"), "fabric.delay=10ms", "transport.window=bdp"]).concat();
@@ -163,6 +167,21 @@ fn readers_of_several_senders_add_their_windows_up() {
     assert_eq!(remarks(&reads, &[]), [text]);
     assert_eq!(remarks(&reads, &["transport.scdp.initial_window_many_to_one=24"]), [""; 0]);
     assert_eq!(remarks(&reads, &["transport.window=bdp"]), [""; 0]);
+}
+
+#[test]
+fn pulls_that_fill_the_link_to_their_sender_are_told() {
+    let writes = format!(
+        "{FABRIC}\n[transport]\nname = \"scdp\"\nwindow = \"bdp\"\nscdp = {{ decode_polynomial = [0.0], symbols_per_pull = 1 }}\n\
+         [[workload]]\nsessions = 5\nmode = \"one_to_many\"\nsizes = {{ law = \"fixed\", size = \"1MB\" }}\n\
+         placement = {{ pattern = \"replicas\", replicas = 7, policy = \"random\" }}\n"
+    );
+    let text =
+        "scdp: the pulls of 7 receivers take 112 % of the link to their sender (half of it with 3 symbols per pull)";
+    let small = ["transport.scdp.packet=400B"];
+    assert_eq!(remarks(&writes, &small), [text]);
+    assert_eq!(remarks(&writes, &["transport.scdp.packet=450B"]), [""; 0], "99.6 %");
+    assert_eq!(remarks(&writes, &[small[0], "transport.scdp.symbols_per_pull=2"]), [""; 0]);
 }
 
 /// `hosts` hosts a leaf, four leaves, two spines.

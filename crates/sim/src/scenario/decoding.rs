@@ -114,6 +114,11 @@ fn covers(rows: &[DecodeLatency], block_symbols: u32) -> Result<(), String> {
 
 /// What decides the decode latency, for people.
 pub(super) fn describe(model: &DecodeModel) -> String {
+    let latency = describe_latency(model);
+    if model.decode_cores > 1 { format!("{latency}, on {} cores", model.decode_cores) } else { latency }
+}
+
+fn describe_latency(model: &DecodeModel) -> String {
     let table = &model.decode_table;
     match &table.name {
         Some(name) if table.origin.is_empty() => format!("table {name:?}"),
@@ -230,6 +235,8 @@ mod tests {
         assert_eq!(rate.decode_latency().as_deref(), Some("rate 1300Mbps, the default (SCDP §V-C)"));
         let other = run(&["transport.scdp.decode_table=[]", "transport.scdp.decode_rate=1Gbps"]);
         assert_eq!(other.decode_latency().as_deref(), Some("rate 1Gbps"));
+        let cores = run(&["transport.scdp.decode_table=measured", "transport.scdp.decode_cores=4"]).decode_latency();
+        assert!(cores.is_some_and(|text| text.ends_with(", on 4 cores")));
         let polynomial = |p: &str| run(&["transport.scdp.decode_table=[]", p]).decode_latency();
         assert_eq!(polynomial("transport.scdp.decode_polynomial=[0]").as_deref(), Some("none"));
         let text = polynomial("transport.scdp.decode_polynomial=[1, 0.5]");

@@ -1,6 +1,6 @@
 //! A stable hash of what a run depends on.
 
-use super::{BufferSize, PfcConfig, QueueKind, Scenario, TransportName, decoding};
+use super::{BufferSize, PfcConfig, QueueKind, Scenario, TransportName, WindowRule, decoding};
 use crate::workload::{Mode, PlacementConfig};
 use anabranch_transport::Duration;
 use anabranch_transport::scdp::WindowControl;
@@ -131,6 +131,11 @@ impl Scenario {
     /// Whether a transport with group sessions writes objects to several receivers.
     pub(crate) fn has_groups(&self) -> bool {
         self.has_group_sessions(Mode::OneToMany)
+    }
+
+    /// Whether such sessions have windows that follow the fabric.
+    pub(crate) fn has_groups_with_fitted_windows(&self) -> bool {
+        self.transport.window != WindowRule::Given && (self.has_coded_reads() || self.has_groups())
     }
 
     /// Whether a transport with group sessions has some in this mode.

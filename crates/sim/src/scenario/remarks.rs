@@ -2,7 +2,7 @@
 //! doesn't carry. Nothing of this is wrong; the run says it beside its results.
 
 use super::fabric::Fabrics;
-use super::windows::Paths;
+use super::windows::{Paths, symbols_per_pull};
 use super::{QueueKind, Scenario, TransportName};
 use crate::fabric::routing::{LongestPath, MOST_VLANS, RoutingMode};
 use crate::host::protocol::{Protocol, Transport};
@@ -139,6 +139,7 @@ impl Scenario {
         let mut remarks = Vec::new();
         if !others.is_empty() {
             remarks.extend(window.packets("scdp.initial_window", "a window", config.initial_window, 1));
+            remarks.extend(many_pulls(config, window.transport, self.receivers_of_a_session()));
         }
         if !reads.is_empty() {
             let (own, senders) = (config.initial_window_many_to_one, self.senders_of_a_session());
@@ -238,20 +239,37 @@ fn slow_decoder(config: &ScdpSettings, transport: &Transport, path: LongestPath)
     let latency = config.decoding.latency(config.block_symbols, Bytes(config.symbol_bytes()));
     let symbols = u64::from(config.block_symbols);
     let carried = path.rate.transmit_time(symbols.saturating_mul(transport.packet_bytes()));
-    if latency <= carried {
+    let cores = config.decoding.decode_cores;
+    if latency <= carried * u64::from(cores) {
         return None;
     }
-    let bits = u128::from(symbols) * u128::from(config.symbol_bytes()) * 8;
+    let bits = u128::from(symbols) * u128::from(config.symbol_bytes()) * 8 * u128::from(cores);
     let bps = bits * u128::from(anabranch_transport::units::PS_PER_S) / u128::from(latency.ps());
     let text = format!(
-        "{}: decodes at {}, slower than the longest path's {}: a block that has lost symbols takes {} more",
+        "{}: decodes at {}{}, slower than the longest path's {}: a block that has lost symbols takes {} more",
         transport.name,
         rounded_rate(Rate(u64::try_from(bps).unwrap_or(u64::MAX))),
+        if cores > 1 { format!(" on {cores} cores") } else { String::new() },
         path.rate,
         rounded(latency)
     );
-    let hint = "transport.scdp.decode_table = \"measured\" is this project's codec, decode_polynomial = [0.0] none";
+    let hint = "transport.scdp.decode_table = \"measured\" is this project's codec, decode_polynomial = [0.0] none, decode_cores how many decode";
     Some(Remark::new("transport.scdp.decode_rate", text, hint, true))
+}
+
+/// Pulls of a group that do not fit on the link to their sender.
+fn many_pulls(config: &ScdpConfig, transport: &Transport, receivers: u32) -> Option<Remark> {
+    let (packet, header) = (transport.packet_bytes(), transport.header_bytes());
+    let own = config.symbols_per_pull.unwrap_or(1).min(config.initial_window / 2).max(1);
+    let share = f64::from(receivers) * header as f64 / (f64::from(own) * packet.max(1) as f64);
+    let text = || {
+        let (percent, needed) = (percent(share), symbols_per_pull(receivers, packet, header));
+        let name = &transport.name;
+        format!(
+            "{name}: the pulls of {receivers} receivers take {percent} % of the link to their sender (half of it with {needed} symbols per pull)"
+        )
+    };
+    (share > 1.0).then(|| Remark::new("transport.scdp.symbols_per_pull", text(), FOLLOW, true))
 }
 
 /// A rate to three digits.

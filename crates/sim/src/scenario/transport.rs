@@ -149,8 +149,8 @@ macro_rules! parameters {
             /// Windows of all transports. `given`: those of each transport's own keys, which are the papers' and fill links of 1 Gbps.
             /// `bdp`: what fills the longest path of the fabric (its rate times its round trip), for the initial window of SCDP, NDP, Ultra Ethernet, EQDS and
             /// pFabric, for Homa's `rtt_bytes`, for pHost's `window`, and for the receive window of TCP, MPTCP and Front-Back; `2 bdp`: twice that, and so on, from 0.001 to 1000.
-            /// The senders of a many-to-one session have it together, and SCDP's `reorder_tolerance`, if it is as by default, becomes
-            /// twice the window.
+            /// All senders of a many-to-one session but one have it together (SCDP §IV-E), and SCDP's `reorder_tolerance`, if it is as by default, becomes
+            /// twice the window. Receivers of large one-to-many sessions ask for several symbols at once: `transport.scdp.symbols_per_pull`.
             #[serde(default)]
             pub window: WindowRule,
             $($(#[$meta])* #[serde(default)] pub $table: $config,)+

@@ -53,6 +53,7 @@ impl Scenario {
             let packets = bytes.div_ceil(1000 * u128::from(transport.packet_bytes().max(1)));
             let packets = u64::try_from(packets).unwrap_or(u64::MAX).max(1);
             set_window(&mut transport, packets, u64::from(self.senders_of_a_session()));
+            share_pulls(&mut transport, self.receivers_of_a_session());
         }
         self.set_round_trip(name, &mut transport, paths);
         if let (Protocol::Phost(config), Some(paths)) = (&mut transport.protocol, paths) {
@@ -77,6 +78,38 @@ impl Scenario {
         });
         senders.min().unwrap_or(1).max(1)
     }
+
+    /// Receivers of the largest one-to-many session; 1 if there are none, and of a trace, which may have any number.
+    pub(super) fn receivers_of_a_session(&self) -> u32 {
+        let receivers = self.workload.iter().filter_map(|workload| match &workload.placement {
+            Some(placement @ PlacementConfig::Replicas(replicas)) => {
+                let mode = placement.law().mode(workload.mode).ok()?;
+                (mode == Mode::OneToMany).then_some(replicas.replicas)
+            }
+            _ => None,
+        });
+        receivers.max().unwrap_or(1).max(1)
+    }
+}
+
+/// Symbols that a pull asks for so that the pulls of so many receivers take half of their sender's link, at most. The other half is for what
+/// else that host is sent, and for pulls that come together.
+pub(super) fn symbols_per_pull(receivers: u32, packet: u64, header: u64) -> u32 {
+    let pulls = u64::from(receivers).saturating_mul(header);
+    pulls.saturating_mul(2).div_ceil(packet.max(1)).clamp(1, SCDP_MAX) as u32
+}
+
+/// Lets the receivers of a group ask for as many symbols at once as that takes. What gathers for a pull is not on its way, so the window has room for it.
+fn share_pulls(transport: &mut Transport, receivers: u32) {
+    let (packet, header) = (transport.packet_bytes(), transport.header_bytes());
+    if let Protocol::Scdp(config) = &mut transport.protocol {
+        let config = Arc::make_mut(&mut config.protocol);
+        let own = config.symbols_per_pull.unwrap_or_else(|| symbols_per_pull(receivers, packet, header));
+        if own > 1 {
+            config.symbols_per_pull = Some(own);
+            config.initial_window = (config.initial_window + own - 1).min(SCDP_MAX as u32);
+        }
+    }
 }
 
 /// The rate of the slowest link of a host.
@@ -86,7 +119,8 @@ fn slowest_host(graph: &Graph) -> Option<Rate> {
     links.map(|(_, link)| link.rate).min()
 }
 
-/// Gives a transport a window of so many packets; the senders of a many-to-one session have it together.
+/// Gives a transport a window of so many packets. All senders but one of a many-to-one session have it together: "a subset of senders (e.g. 2
+/// out of 3 in a 3-replica scenario) can still fill the receiver's downstream link" (SCDP §IV-E), so that a near one does not get ahead of the rest.
 #[allow(clippy::match_wildcard_for_single_variants)] // one today
 fn set_window(transport: &mut Transport, packets: u64, senders: u64) {
     let payload = transport.packet_bytes() - transport.header_bytes();
@@ -96,7 +130,7 @@ fn set_window(transport: &mut Transport, packets: u64, senders: u64) {
         Protocol::Scdp(config) => {
             let config = Arc::make_mut(&mut config.protocol);
             config.initial_window = packets.min(SCDP_MAX) as u32;
-            config.initial_window_many_to_one = packets.div_ceil(senders).min(SCDP_MAX) as u32;
+            config.initial_window_many_to_one = packets.div_ceil((senders - 1).max(1)).min(SCDP_MAX) as u32;
             let tolerance = ScdpConfig::default().reorder_tolerance;
             if config.reorder_tolerance == tolerance {
                 config.reorder_tolerance = tolerance.max(config.initial_window.saturating_mul(2));

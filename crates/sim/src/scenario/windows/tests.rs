@@ -72,12 +72,35 @@ fn windows_follow_packets_rates_and_delays() {
 }
 
 #[test]
-fn the_senders_of_a_session_have_the_window_together() {
+fn all_senders_of_a_session_but_one_have_the_window_together() {
     let many =
         ["workload.w.placement={ pattern = \"replicas\", replicas = 3, access = \"read\" }", "workload.w.sessions=1"];
     let Protocol::Scdp(scdp) = carrier(TransportName::Scdp, &many) else { panic!("it is SCDP") };
-    assert_eq!((scdp.initial_window, scdp.initial_window_many_to_one), (71, 24));
+    assert_eq!((scdp.initial_window, scdp.initial_window_many_to_one), (71, 36));
+    let Protocol::Scdp(scdp) = carrier(TransportName::Scdp, &[many[0].replace('3', "1").as_str(), many[1]]) else {
+        panic!("it is SCDP")
+    };
+    assert_eq!(scdp.initial_window_many_to_one, 71, "of one sender");
     let given = [&many[..], &["transport.scdp.reorder_tolerance=30"]].concat();
     let Protocol::Scdp(scdp) = carrier(TransportName::Scdp, &given) else { panic!("it is SCDP") };
     assert_eq!(scdp.reorder_tolerance, 30, "what is given stays");
+}
+
+/// 40 receivers have 2560 B of pulls for each symbol of 1500 B: with four symbols to a pull, 640 B, less than half.
+#[test]
+fn receivers_of_large_groups_ask_for_several_symbols_at_once() {
+    let group = |receivers: u32, overrides: &[&str]| {
+        let hosts = "fabric.hosts_per_leaf=64";
+        let placement = format!(
+            "workload.w.placement={{ pattern = \"replicas\", replicas = {receivers}, policy = \"random\", access = \"write\" }}"
+        );
+        let all = [&[hosts, placement.as_str(), "workload.w.sessions=1"], overrides].concat();
+        let Protocol::Scdp(scdp) = carrier(TransportName::Scdp, &all) else { panic!("it is SCDP") };
+        (scdp.symbols_per_pull, scdp.initial_window)
+    };
+    assert_eq!(group(3, &[]), (None, 71));
+    assert_eq!(group(40, &[]), (Some(4), 74), "what gathers is not on its way");
+    assert_eq!(group(40, &["transport.scdp.packet=9000B"]), (None, 16));
+    assert_eq!(group(40, &["transport.scdp.symbols_per_pull=2"]), (Some(2), 72), "what is given stays");
+    assert_eq!(group(40, &["transport.window=given"]), (None, 12));
 }
