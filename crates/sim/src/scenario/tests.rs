@@ -487,6 +487,7 @@ fn scenarios_beyond_the_papers_are_possible() {
         ("stragglers", 15),
         ("coexistence", 60),
         ("fast-links", 60),
+        ("line-rate", 48),
         ("k16", 10),
         ("topologies", 90),
         ("pull-order", 30),
