@@ -417,7 +417,9 @@ impl JobConfig {
         let placed = PlacedJob::new(Arc::new(job), hosts, settings, Time::ZERO + self.start);
         if placed.network.is_empty() {
             let message = format!("all messages of {name} stay inside a server: it needs no network");
-            return Err(Fault::new("", message).hint("a fabric without servers, such as leaf-spine; or hosts = [0, 8, ...]: ranks of several servers"));
+            return Err(Fault::new("", message).hint(
+                "a fabric without servers, such as leaf-spine; or hosts = [0, 8, ...]: ranks of several servers",
+            ));
         }
         Ok(placed)
     }

@@ -265,11 +265,11 @@ mod tests {
     #[test]
     fn what_is_packed_is_the_same() {
         let mut rows = Rows::default();
-        (0..100).for_each(|n| rows.push(row(n << n % 64)));
+        (0..100).for_each(|n| rows.push(row(n << (n % 64))));
         (0..100).step_by(2).for_each(|n| rows.pack(n));
         for n in 0..100 {
             let packed = matches!(rows.get(n), Some(Cow::Owned(_)));
-            assert_eq!((rows.get(n).as_deref(), packed), (Some(&row((n as u64) << n % 64)), n % 2 == 0));
+            assert_eq!((rows.get(n).as_deref(), packed), (Some(&row((n as u64) << (n % 64))), n % 2 == 0));
         }
         rows.get_mut(4).expect("a row").packets_dropped += 1;
         assert_eq!(rows.get(4).expect("a row").packets_dropped, 1);
