@@ -119,7 +119,7 @@ LAYERS = {
     """,
     "bench": """
         cases process
-        threads
+        memory threads
     """,
     "codec-bench": """
         clock provenance workload
