@@ -1,6 +1,6 @@
 //! Which algorithm does each collective of a job that only says what it does.
 
-use super::{Algorithm, Collective, Shape, add};
+use super::{Algorithm, CHUNK, Collective, Shape, add};
 use crate::builder::Builder;
 use crate::error::JobError;
 use crate::job::Op;
@@ -44,7 +44,7 @@ impl Default for Choice {
             reduce_scatter: Algorithm::Ring,
             broadcast: Algorithm::Chain,
             all_to_all: Algorithm::Linear,
-            chunk: Bytes(512 << 10),
+            chunk: CHUNK,
             per_server: 0,
         }
     }
@@ -80,14 +80,7 @@ pub fn add_by_choice(
     size: Bytes,
     after: &[Vec<Op>],
 ) -> Result<Vec<Vec<Op>>, JobError> {
-    /// More chunks than this tell nothing more.
-    const CHUNKS_MAX: u64 = 1 << 20;
     let algorithm = choice.of(collective);
-    let chunks = if algorithm.has_chunks() {
-        size.0.div_ceil(choice.chunk.0.max(1)).clamp(1, CHUNKS_MAX.min(size.0.max(1)))
-    } else {
-        1
-    };
-    let shape = Shape { chunks: chunks as u32, per_server: choice.per_server };
+    let shape = Shape { chunks: algorithm.chunks_of(size, choice.chunk), per_server: choice.per_server };
     add(job, (collective, algorithm), members, size, shape, after)
 }

@@ -34,6 +34,9 @@ pub use choice::{Choice, add_by_choice};
 /// The stream of a rank that messages of collectives occupy: one of their own, beside computations.
 pub const STREAM: u8 = 255;
 
+/// Bytes of a chunk, if nobody says it: NCCL's 512 KiB of broadcasts (2.30.7, `src/enqueue.cc`).
+pub const CHUNK: Bytes = Bytes(512 << 10);
+
 /// What a collective does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -185,6 +188,13 @@ impl Algorithm {
     /// Whether it cuts what it sends into chunks that follow each other.
     pub fn has_chunks(self) -> bool {
         matches!(self, Self::Chain | Self::DoubleTree)
+    }
+
+    /// How many chunks of a length an object makes: 1 if the algorithm [has none](Self::has_chunks), or there are no bytes.
+    pub fn chunks_of(self, size: Bytes, chunk: Bytes) -> u32 {
+        /// More chunks than this tell nothing more.
+        const MOST: u64 = 1 << 20;
+        if self.has_chunks() { size.0.div_ceil(chunk.0.max(1)).clamp(1, MOST) as u32 } else { 1 }
     }
 
     /// Whether it depends on which ranks share a server.

@@ -1,7 +1,7 @@
 //! A stable hash of what a run depends on.
 
 use super::{BufferSize, PfcConfig, QueueKind, Scenario, TransportName, WindowRule, decoding};
-use crate::workload::{Mode, PlacementConfig};
+use crate::workload::{JobConfig, Mode, PlacementConfig};
 use anabranch_transport::Duration;
 use anabranch_transport::scdp::WindowControl;
 use serde_json::{Map, Value, json};
@@ -143,7 +143,8 @@ impl Scenario {
         self.workload.iter().any(|workload| {
             let groups = self.transport.transport(self.transport_of(workload)).has_group_sessions(mode);
             let given = |placement: &PlacementConfig| placement.law().mode(workload.mode).ok();
-            groups && workload.placement.as_ref().and_then(given) == Some(mode)
+            let of_job = mode == Mode::OneToMany && workload.job.as_ref().is_some_and(JobConfig::may_copy);
+            groups && (of_job || workload.placement.as_ref().and_then(given) == Some(mode))
         })
     }
 

@@ -79,9 +79,10 @@ impl Scenario {
         senders.min().unwrap_or(1).max(1)
     }
 
-    /// Receivers of the largest one-to-many session; 1 if there are none, and of a trace, which may have any number.
+    /// Receivers of the largest one-to-many session; 1 if there are none, and of a trace or the file of a job, which may have any number.
     pub(super) fn receivers_of_a_session(&self) -> u32 {
         let receivers = self.workload.iter().filter_map(|workload| match &workload.placement {
+            None => workload.job.as_ref()?.receivers_of_a_message(),
             Some(placement @ PlacementConfig::Replicas(replicas)) => {
                 let mode = placement.law().mode(workload.mode).ok()?;
                 (mode == Mode::OneToMany).then_some(replicas.replicas)

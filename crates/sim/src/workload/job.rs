@@ -90,10 +90,10 @@ pub struct CollectiveConfig {
     /// The vector of all-reduce and reduce-scatter; what each has in the end, of all-gather; the object of broadcast; what each has in
     /// the beginning, its own share included, of all-to-all.
     pub size: Bytes,
-    /// Of `chain` and `double-tree`: chunks that follow each other, at least 1.
-    #[serde(default = "one")]
+    /// Of `chain` and `double-tree`: chunks that follow each other, at least 1. Default: as many as 512 KiB make of `size`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
-    pub chunks: u32,
+    pub chunks: Option<u32>,
     /// How often, one after the other: a rank begins when it is done with the round before. At least 1.
     #[serde(default = "one")]
     #[schemars(range(min = 1))]
@@ -115,7 +115,8 @@ impl CollectiveConfig {
 
     /// How it divides its work, on hosts of which so many share a server.
     fn shape(&self, of_hosts: Option<u32>) -> Shape {
-        Shape { chunks: self.chunks, per_server: self.per_server.or(of_hosts).unwrap_or(0) }
+        let chunks = self.chunks.unwrap_or_else(|| self.algorithm.chunks_of(self.size, collective::CHUNK));
+        Shape { chunks, per_server: self.per_server.or(of_hosts).unwrap_or(0) }
     }
 
     fn check(&self, of_hosts: Option<u32>) -> Result<(), Fault> {
@@ -334,6 +335,20 @@ impl JobConfig {
         let all = name("*");
         let job = job.map_err(|e| Fault::of_job(Path::new(&all), e).under("file"))?;
         Ok((job, all))
+    }
+
+    /// Whether some messages may be for several ranks, as one session that the fabric copies.
+    pub(crate) fn may_copy(&self) -> bool {
+        let chosen = self.algorithms.is_some_and(|choice| {
+            Collective::ALL.into_iter().any(|collective| choice.of(collective) == Algorithm::OneToMany)
+        });
+        chosen || self.collective.as_ref().is_some_and(|own| own.algorithm == Algorithm::OneToMany)
+    }
+
+    /// Receivers of the largest of these messages; `None` if there are none, or only a file knows it.
+    pub(crate) fn receivers_of_a_message(&self) -> Option<u32> {
+        let collective = self.collective.as_ref().filter(|own| own.algorithm == Algorithm::OneToMany)?;
+        Some(collective.ranks.saturating_sub(1))
     }
 
     /// What it is, without a fabric: relative file names start at `base`.

@@ -103,4 +103,14 @@ fn receivers_of_large_groups_ask_for_several_symbols_at_once() {
     assert_eq!(group(40, &["transport.scdp.packet=9000B"]), (None, 16));
     assert_eq!(group(40, &["transport.scdp.symbols_per_pull=2"]), (Some(2), 72), "what is given stays");
     assert_eq!(group(40, &["transport.window=given"]), (None, 12));
+    let job = |algorithm: &str| {
+        let job = format!(
+            "workload=[{{ job = {{ collective = {{ kind = \"broadcast\", algorithm = \"{algorithm}\", ranks = 41, size = \"1MB\" }} }} }}]"
+        );
+        let Protocol::Scdp(scdp) = carrier(TransportName::Scdp, &["fabric.hosts_per_leaf=64", job.as_str()]) else {
+            panic!("it is SCDP")
+        };
+        (scdp.symbols_per_pull, scdp.initial_window)
+    };
+    assert_eq!((job("one-to-many"), job("chain")), ((Some(4), 74), (None, 71)), "messages of jobs are sessions, too");
 }
