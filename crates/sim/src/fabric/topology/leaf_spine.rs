@@ -1,6 +1,6 @@
 //! Leaf-spine (two-tier Clos): every leaf is linked to every spine.
 
-use super::links::{Size, default_delay, default_rate};
+use super::links::{Size, default_delay, default_rate, oversubscribed};
 use super::{Layers, LinkSpec, Topology, TopologyError};
 use crate::fabric::graph::{Graph, Level, NodeId};
 use anabranch_transport::{Duration, Rate};
@@ -45,18 +45,9 @@ impl LeafSpine {
         let host = self.layers.links(Level::Host, base)?;
         let core = self.layers.links(Level::Core, base)?;
         let Some(ratio) = self.oversubscription else { return Ok((host, core)) };
-        if !(ratio > 0.0 && ratio <= 1000.0) {
-            return Err(TopologyError::field("oversubscription", ratio, "a ratio above zero, up to 1000"));
-        }
-        if self.layers.core.is_some_and(|l| l.rate.is_some()) {
-            return Err(TopologyError::field("oversubscription", ratio, "only one of it and `layers.core.rate`")
-                .with_hint("drop one of the two: each determines the rate of the leaf-spine links"));
-        }
-        let down = f64::from(self.hosts_per_leaf) * host.rate.bps() as f64;
-        let rate = (down / (f64::from(self.spines) * ratio)).round();
-        LinkSpec::checked(Rate(rate as u64), core.delay, "")
-            .map(|core| (host, core))
-            .map_err(|_| TopologyError::field("oversubscription", ratio, "a usable rate for the leaf-spine links"))
+        let given = self.layers.core.and_then(|links| links.rate).map(|_| Level::Core.name());
+        let core = oversubscribed(ratio, (host, self.hosts_per_leaf), (core, self.spines), given)?;
+        Ok((host, core))
     }
 
     /// Capacity from a leaf's hosts over its capacity to the spines, whichever way the rates were given.

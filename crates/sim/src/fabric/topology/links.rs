@@ -122,6 +122,31 @@ impl Layers {
     }
 }
 
+/// Leaf-spine links of which a leaf with `hosts` hosts has `spines`, so that its capacity down is `ratio` times its capacity up. `given`: the key
+/// of the layer whose rate a scenario says as well, if it does.
+///
+/// # Errors
+///
+/// A ratio out of range, or beside a rate, or that leaves no usable rate.
+pub(super) fn oversubscribed(
+    ratio: f64,
+    (host, hosts): (LinkSpec, u32),
+    (up, spines): (LinkSpec, u32),
+    given: Option<&str>,
+) -> Result<LinkSpec, TopologyError> {
+    let error = |expected: String| TopologyError::field("oversubscription", ratio, expected);
+    if !(ratio > 0.0 && ratio <= 1000.0) {
+        return Err(error("a ratio above zero, up to 1000".to_owned()));
+    }
+    if let Some(layer) = given {
+        return Err(error(format!("only one of it and `layers.{layer}.rate`"))
+            .with_hint("drop one of the two: each determines the rate of the leaf-spine links"));
+    }
+    let rate = f64::from(hosts) * host.rate.bps() as f64 / (f64::from(spines) * ratio);
+    LinkSpec::checked(Rate(rate.round() as u64), up.delay, "")
+        .map_err(|_| error("a usable rate for the leaf-spine links".to_owned()))
+}
+
 /// How large a fabric will be, known before anything is allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Size {

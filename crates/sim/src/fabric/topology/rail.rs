@@ -1,7 +1,7 @@
 //! Rail-optimised Clos: GPU `i` of every server hangs off leaf `i` of its segment, so that a ring over the GPUs with the same number never
 //! leaves a leaf (NVIDIA DGX `SuperPOD` reference architecture; Alibaba HPN, SIGCOMM 2024). Two tiers, or three; one plane, or several.
 
-use super::links::{Size, default_delay, default_rate};
+use super::links::{Size, default_delay, default_rate, oversubscribed};
 use super::{Layers, LinkSpec, Topology, TopologyError};
 use crate::fabric::graph::{Graph, Level, NodeId};
 use anabranch_transport::{Duration, Rate};
@@ -86,20 +86,9 @@ impl Rail {
         let links = |level| self.layers.links(level, base);
         let (host, mut spine, core) = (links(Level::Host)?, links(above)?, links(Level::Core)?);
         if let Some(ratio) = self.oversubscription {
-            if !(ratio > 0.0 && ratio <= 1000.0) {
-                return Err(TopologyError::field("oversubscription", ratio, "a ratio above zero, up to 1000"));
-            }
-            let given = if self.pods > 1 { self.layers.aggregation } else { self.layers.core };
-            if given.is_some_and(|links| links.rate.is_some()) {
-                let key = above.name();
-                let expected = format!("only one of it and `layers.{key}.rate`");
-                return Err(TopologyError::field("oversubscription", ratio, expected)
-                    .with_hint("drop one of the two: each determines the rate of the leaf-spine links"));
-            }
-            let rate = f64::from(self.servers) * host.rate.bps() as f64 / (f64::from(self.spines) * ratio);
-            spine = LinkSpec::checked(Rate(rate.round() as u64), spine.delay, "").map_err(|_| {
-                TopologyError::field("oversubscription", ratio, "a usable rate for the leaf-spine links")
-            })?;
+            let layer = if self.pods > 1 { self.layers.aggregation } else { self.layers.core };
+            let given = layer.and_then(|links| links.rate).map(|_| above.name());
+            spine = oversubscribed(ratio, (host, self.servers), (spine, self.spines), given)?;
         }
         Ok(Links { host, spine, core })
     }
