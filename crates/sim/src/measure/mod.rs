@@ -255,7 +255,7 @@ fn flows(network: &Network) -> Vec<FlowRow> {
             // What follows volumes may have been cut short.
             let whole = spec.supply.is_none() || receiver.completed.is_some();
             let size_bytes = spec.size.filter(|_| whole).map_or(receiver.stats.bytes_delivered, |s| s.0);
-            let (ideal, hops) = network.ideal(index, r, &group.transport.packets(size_bytes));
+            let (ideal, hops) = network.ideal(index, &row, r, &group.transport.packets(size_bytes));
             let measured = receiver.completed.unwrap_or(until).since(spec.start);
             // A fault of the model, or of the bound; an endless session may end before anything has arrived.
             debug_assert!(

@@ -48,11 +48,17 @@ fn on_an_idle_fabric(network: &Network, job: &JobRow) -> Vec<RankTimes> {
             }
         }
     }
+    // The receivers of a message follow each other: its row is made once for all of them.
+    let mut last = None;
     let alone = |message: u32, receiver: u16| {
         let session = job.first as usize + placed.place_of(message).unwrap_or(0) as usize;
         let spec = &network.specs()[session];
         let packets = group.transport.packets(spec.size.map_or(0, |size| size.0));
-        let (takes, _) = network.ideal(session, usize::from(receiver), &packets);
+        let (_, row) = match last.take().filter(|(known, _)| *known == session) {
+            Some(known) => last.insert(known),
+            None => last.insert((session, network.session(session))),
+        };
+        let (takes, _) = network.ideal(session, row, usize::from(receiver), &packets);
         let bytes = packets.full.saturating_mul(packets.count.saturating_sub(1)).saturating_add(packets.last);
         let rate = [spec.sources[0], spec.sinks[usize::from(receiver)]].map(|host| rates[host as usize]);
         let wire = Rate(rate[0].min(rate[1]).max(1)).transmit_time(bytes);

@@ -630,8 +630,8 @@ impl Network {
 
     /// The time below which no object of these packets can reach a receiver, and the links of a shortest path to it: on the
     /// fabric as it was when the session began, and, if that has changed until the object was complete, as it was at its best.
-    pub fn ideal(&self, session: usize, receiver: usize, packets: &Packets) -> (Duration, u8) {
-        let (row, spec) = (self.ledger.row(session as u32), &self.ledger.specs()[session]);
+    pub fn ideal(&self, session: usize, row: &SessionRow, receiver: usize, packets: &Packets) -> (Duration, u8) {
+        let spec = &self.ledger.specs()[session];
         let seen = &row.receivers[receiver];
         let noted = self.ledger.ideal_path(seen);
         let until = seen.completed.unwrap_or(self.measured_until());
