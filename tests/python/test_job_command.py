@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 import anabranch
 from anabranch.cli import app
 from anabranch.results.jobs import job_table
+from anabranch.running import job_transports
 from anabranch.running.fabrics import fabric, names
 from anabranch.running.transports import transports
 
@@ -137,6 +138,50 @@ def test_what_cannot_be_meant_is_refused(argv: list[str], message: str, tmp_path
     assert code == 2
     assert message in stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_a_scenario_that_somebody_has_changed_is_not_overwritten(tmp_path: Path) -> None:
+    command = ("job", "all-reduce", "--ranks", "16", "--size", "1MB", "--out", str(tmp_path / "r"), "--dry-run")
+    scenario = tmp_path / "r.toml"
+    assert run(*command)[0] == run(*command)[0] == 0
+    scenario.write_text("mine")
+    code, _, stderr = run(*command)
+    assert (code, scenario.read_text()) == (2, "mine")
+    assert "says something else" in stderr
+    assert run(*command, "--force")[0] == 0
+    assert "all-reduce" in scenario.read_text()
+
+
+def test_other_sizes_and_settings_have_places_of_their_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    common = ("job", "broadcast", "--ranks", "16", "--fabric", "leaf-spine", "--no-report", "--progress", "none")
+    for more in (("--size", "64KB"), ("--size", "2MB"), ("--size", "64KB", "fabric.spines=4")):
+        code, _, stderr = run(*common, *more)
+        assert code == 0, stderr
+    name = "broadcast-16-{}-leaf-spine-ndp"
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(
+        [name.format("64KB"), name.format("64KB") + ",fabric.spines=4", name.format("64KB") + ".toml",
+         name.format("2MB"), name.format("2MB") + ".toml"]
+    )  # fmt: skip
+    # Two trees, in chunks of 512 KiB: four of 2 MB, each to fifteen ranks.
+    assert anabranch.load(tmp_path / "out" / name.format("2MB")).flows.height == 4 * 15
+
+
+def test_at_100_gbps_transports_have_the_settings_in_which_all_are_compared() -> None:
+    paper = tomllib.loads((ROOT / "scenarios/rivals/paper.toml").read_text(encoding="utf-8"))["common"]
+    (rows,) = paper["100 Gbps switches"]
+    compared = tomllib.loads(rows)["sweep"]["transport.name, switch"]
+    for name, switch in compared:
+        assert job_transports.switch(name, 100) == switch, name
+    own = job_transports.constants([name for name, _ in compared], 100, "1500B")
+    for line in paper["100 Gbps"]:
+        keys, value = tomllib.loads(line), own
+        path = line.partition("=")[0].strip().split(".")
+        for key in path:
+            keys = keys[key]
+        for key in path[1:]:
+            value = value[key]
+        assert value == keys, line
 
 
 def test_fabrics_are_listed_with_their_sources() -> None:

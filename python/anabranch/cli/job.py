@@ -12,6 +12,7 @@ from anabranch.base import places, units
 from anabranch.cli import elsewhere, progress, runs
 from anabranch.cli.common import EXIT_CODES, errors, stderr
 from anabranch.errors import AnabranchError
+from anabranch.running import outputs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -99,9 +100,10 @@ def job_command(
         from anabranch.running.fabrics import fabric as named  # noqa: PLC0415
 
         chosen = named(fabric)
-        transports = _transports(transport)
-        folder = str(Path("out", _name(what, fabric, transports))) if out is None else out
-        beside = Path("out", _name(what, fabric, transports)) if places.is_url(folder) else Path(folder)
+        transports, settings = _transports(transport), list(overrides or ())
+        told = [ranks, size, algorithm, *(f"{n}x" for n in (rounds,) if n > 1)]
+        home = Path("out", _name(what, told, fabric, transports))
+        beside = home if out is None or places.is_url(out) else Path(out)
         scenario = beside.with_name(f"{beside.name}.toml")
         if what in jobs.COLLECTIVES:
             _refuse_of_files(what, {"--format": file_format, "--groups": groups})
@@ -118,13 +120,12 @@ def job_command(
             )  # fmt: skip
         about = jobs.summary(table, scenario.parent, chosen.server)
         text = jobs.scenario(_title(what), table, chosen, transports, ranks=about.ranks, packet=packet)
-        scenario.parent.mkdir(parents=True, exist_ok=True)
-        scenario.write_text(text, encoding="utf-8")
+        _write(scenario, text, force=force)
         _tell(about, chosen.name, scenario)
         code = runs.run(
             scenario,
-            list(overrides or ()),
-            out=folder,
+            settings,
+            out=str(outputs.default(scenario, settings, seeds=seeds)) if out is None else out,
             how=elsewhere.chosen(
                 time_limit_wall, progress_style, seeds=seeds, threads=threads, resume=resume, force=force
             ),
@@ -164,9 +165,21 @@ def _title(what: str) -> str:
     return re.sub(r"\.(0\.et|goal|bin|cm|et|txt)$", "", Path(what).name)
 
 
-def _name(what: str, fabric: str, transports: Sequence[str]) -> str:
-    """Name of the folder of results: ``llama-dgx-h100-ndp``."""
-    return re.sub(r"[^\w.+-]+", "_", "-".join([_title(what), fabric, *transports]))
+def _name(what: str, told: Sequence[object], fabric: str, transports: Sequence[str]) -> str:
+    """Name of a scenario: ``all-reduce-64-64MB-hierarchical-dgx-h100-ndp``."""
+    parts = [_title(what), *(str(part) for part in told if part is not None), fabric, *transports]
+    return re.sub(r"[^\w.+-]+", "_", "-".join(parts))
+
+
+def _write(scenario: Path, text: str, *, force: bool) -> None:
+    """Write the scenario, but not over another one, which somebody may have changed or written for something else."""
+    if not force and scenario.exists() and scenario.read_bytes() != text.encode():
+        raise AnabranchError(
+            f"{scenario} is there and says something else",
+            hint=f"`anabranch run {scenario}` runs it; --out DIR writes elsewhere, --force replaces it",
+        )
+    scenario.parent.mkdir(parents=True, exist_ok=True)
+    scenario.write_text(text, encoding="utf-8")
 
 
 def _refuse_of_files(kind: str, given: Mapping[str, object]) -> None:

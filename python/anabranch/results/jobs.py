@@ -109,9 +109,11 @@ def _time(row: Mapping[str, Any]) -> str:
 
 
 def _bound(row: Mapping[str, Any]) -> str:
-    """Say what bounds a job: its computations, its hosts' own links, or what happens in the fabric."""
+    """Say what bounds a job: its computations, what an idle fabric takes too, or what happens in the fabric."""
     if row["exposed_share"] < 1 - COMPUTES:
         return "its computations bound it"
-    if row["idle_share"] > IDLE:
-        return f"its hosts' links bound it: an idle fabric would take {row['idle_share']:.0%} of that"
-    return f"the fabric and the transport bound it: an idle fabric would take {row['idle_share']:.0%} of that"
+    idle = row["idle_share"]
+    if idle is None:  # results of an earlier version
+        return "what bounds it was not recorded"
+    by = "the rates and the distances of its links bound it" if idle > IDLE else "the fabric and the transport bound it"
+    return f"{by}: an idle fabric would take {idle:.0%} of that"

@@ -104,6 +104,15 @@ OPTIONAL = frozenset({"blocks", "ranks", "series"})
 """Tables that a run may lack."""
 
 ADDED = frozenset(
-    {"block", "deadline_ns", "headroom_drops", "measured", "pause_frames", "paused_ns", "utilisation_window"}
+    {
+        "block",
+        "deadline_ns",
+        "headroom_drops",
+        "idle_end_ns",
+        "measured",
+        "pause_frames",
+        "paused_ns",
+        "utilisation_window",
+    }
 )
 """Columns that results of earlier versions lack: they are null there."""
