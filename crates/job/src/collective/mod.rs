@@ -95,7 +95,7 @@ pub enum Algorithm {
     Binomial,
     /// Each passes chunks on to the next: `(n - 2 + k) (a + S / (k B))` with `k` chunks.
     Chain,
-    /// Two binary trees with half of the chunks each (Sanders, Speck, Traff 2009; NCCL's trees).
+    /// Two binary trees with half of the bytes each, in chunks (Sanders, Speck, Traff 2009; NCCL's trees).
     DoubleTree,
     /// Binomial scatter, then a ring all-gather: `(log n + n - 1) a + 2 (n - 1) / n S / B` for `n` a power of two.
     ScatterAllGather,
@@ -190,11 +190,17 @@ impl Algorithm {
         matches!(self, Self::Chain | Self::DoubleTree)
     }
 
-    /// How many chunks of a length an object makes: 1 if the algorithm [has none](Self::has_chunks), or there are no bytes.
+    /// How many chunks of a length follow each other: 1 if the algorithm [has none](Self::has_chunks), or there are no bytes. Each of two
+    /// trees has half of the bytes.
     pub fn chunks_of(self, size: Bytes, chunk: Bytes) -> u32 {
         /// More chunks than this tell nothing more.
         const MOST: u64 = 1 << 20;
-        if self.has_chunks() { size.0.div_ceil(chunk.0.max(1)).clamp(1, MOST) as u32 } else { 1 }
+        let bytes = match self {
+            Self::Chain => size.0,
+            Self::DoubleTree => size.0.div_ceil(2),
+            _ => return 1,
+        };
+        bytes.div_ceil(chunk.0.max(1)).clamp(1, MOST) as u32
     }
 
     /// Whether it depends on which ranks share a server.
@@ -206,7 +212,7 @@ impl Algorithm {
 /// How an algorithm divides its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Of [those that have chunks](Algorithm::has_chunks): how many follow each other, at least 1.
+    /// Of [those that have chunks](Algorithm::has_chunks): how many follow each other, at least 1; of two trees, on each.
     pub chunks: u32,
     /// Of [those that know servers](Algorithm::has_servers): how many consecutive ranks a server has; 0: nobody has said it.
     pub per_server: u32,

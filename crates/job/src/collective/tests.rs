@@ -125,6 +125,24 @@ fn what_an_algorithm_cannot_do_is_refused() {
     );
 }
 
+/// No message is longer than a chunk, and none is shorter than half of one where bytes suffice.
+#[test]
+fn chunks_have_the_length_that_is_asked_for() {
+    let (size, chunk) = (2_000_000, CHUNK);
+    for algorithm in [Algorithm::Chain, Algorithm::DoubleTree] {
+        let (job, _) =
+            job((Collective::Broadcast, algorithm), 9, size, chunks(algorithm.chunks_of(Bytes(size), chunk)));
+        let bytes = |op: &Op| match job.operations()[*op as usize].action {
+            Action::Send { bytes, .. } => bytes.0,
+            other => panic!("{other:?} sends nothing"),
+        };
+        let all: Vec<u64> = job.sends().iter().map(bytes).collect();
+        assert!(all.iter().all(|&bytes| bytes <= chunk.0 && bytes > chunk.0 / 2), "{algorithm:?}: {all:?}");
+    }
+    assert_eq!(Algorithm::Ring.chunks_of(Bytes(size), chunk), 1);
+    assert_eq!(Algorithm::Chain.chunks_of(Bytes(0), chunk), 1);
+}
+
 /// Groups are what they are, whatever the servers: one rank of each, all of one, or some of some.
 #[test]
 fn servers_are_of_ranks_not_of_members() {

@@ -90,7 +90,7 @@ pub struct CollectiveConfig {
     /// The vector of all-reduce and reduce-scatter; what each has in the end, of all-gather; the object of broadcast; what each has in
     /// the beginning, its own share included, of all-to-all.
     pub size: Bytes,
-    /// Of `chain` and `double-tree`: chunks that follow each other, at least 1. Default: as many as 512 KiB make of `size`.
+    /// Of `chain` and `double-tree`: chunks that follow each other, at least 1; of two trees, on each. Default: as many of 512 KiB as the bytes make.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub chunks: Option<u32>,
