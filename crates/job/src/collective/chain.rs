@@ -11,7 +11,7 @@ pub(super) fn broadcast(messages: &mut Messages) {
         let bytes = Messages::part(messages.size, chunk, chunks);
         let mut after = begin[0].clone();
         for member in 0..n - 1 {
-            let message = messages.message(member, member + 1, bytes, &after, &begin[member + 1]);
+            let message = messages.chunk(member, member + 1, bytes, &after, &begin[member + 1]);
             last[member].push(message.send);
             last[member + 1].push(message.receive);
             after = vec![message.receive];

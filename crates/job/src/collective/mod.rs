@@ -10,6 +10,7 @@ use crate::job::{Action, OPERATIONS_MAX, Op, Operation, Peers, Place, RANKS_MAX}
 use anabranch_transport::{Bytes, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, VecDeque};
 
 mod bruck;
 mod chain;
@@ -36,6 +37,10 @@ pub const STREAM: u8 = 255;
 
 /// Bytes of a chunk, if nobody says it: NCCL's 512 KiB of broadcasts (2.30.7, `src/enqueue.cc`).
 pub const CHUNK: Bytes = Bytes(512 << 10);
+
+/// Chunks that a member has under way to another one: the next but one leaves when all of a chunk is acknowledged. Two hide the round trip.
+/// More would share the link, so that all of them arrive late; NCCL has eight, but its queue pairs send them in order.
+pub const CHUNKS_UNDER_WAY: usize = 2;
 
 /// What a collective does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -300,7 +305,7 @@ pub fn add(
         return Err(JobError::at(0, format!("more than {OPERATIONS_MAX} operations")));
     }
     let (chunks, last) = (u64::from(shape.chunks), after.to_vec());
-    let mut all = Messages { job, members, servers, size: size.0, chunks, last };
+    let mut all = Messages { job, members, servers, size: size.0, chunks, last, under_way: BTreeMap::new() };
     if let Some(messages) = what.1.of(what.0).filter(|_| n > 1) {
         messages(&mut all);
     }
@@ -329,6 +334,8 @@ struct Messages<'a> {
     chunks: u64,
     /// Of each member, what its next operations wait for, or the end of the collective.
     last: Vec<Vec<Op>>,
+    /// The last chunks from a member to another one, the oldest first.
+    under_way: BTreeMap<(usize, usize), VecDeque<Op>>,
 }
 
 /// A message that has been added: its send, and its receive.
@@ -353,7 +360,9 @@ impl Messages<'_> {
     fn among(&mut self, some: &[usize], size: u64, what: fn(&mut Messages)) {
         let members: Vec<u32> = some.iter().map(|&member| self.members[member]).collect();
         let last = some.iter().map(|&member| std::mem::take(&mut self.last[member])).collect();
-        let mut own = Messages { job: self.job, members: &members, servers: Vec::new(), size, chunks: 1, last };
+        let under_way = BTreeMap::new();
+        let mut own =
+            Messages { job: self.job, members: &members, servers: Vec::new(), size, chunks: 1, last, under_way };
         if members.len() > 1 {
             what(&mut own);
         }
@@ -393,6 +402,19 @@ impl Messages<'_> {
         let send = self.send(from, Peers::One(self.members[to]), bytes, tag, after);
         let receive = self.receive(to, from, bytes, tag, ready);
         Message { send, receive }
+    }
+
+    /// A message of a pipeline: not before all [but so many](CHUNKS_UNDER_WAY) of those between the same members have arrived.
+    fn chunk(&mut self, from: usize, to: usize, bytes: u64, after: &[Op], ready: &[Op]) -> Message {
+        let message = self.message(from, to, bytes, after, ready);
+        let before = self.under_way.entry((from, to)).or_default();
+        if before.len() == CHUNKS_UNDER_WAY
+            && let Some(oldest) = before.pop_front()
+        {
+            self.job.after(message.send, oldest);
+        }
+        before.push_back(message.send);
+        message
     }
 
     /// One message for several, which the fabric copies. Their receives, in order.

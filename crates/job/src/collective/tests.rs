@@ -238,3 +238,19 @@ proptest! {
         prop_assert!(progress.is_complete(), "{:?}", progress.stuck());
     }
 }
+
+/// The root of a pipeline has all chunks at once, and does not send them at once: else they would share its link and arrive together.
+#[test]
+fn a_pipeline_has_two_chunks_under_way_between_two_members() {
+    for algorithm in [Algorithm::Chain, Algorithm::DoubleTree] {
+        let (job, _) = job((Collective::Broadcast, algorithm), 9, 1 << 20, chunks(8));
+        let mut progress = crate::Progress::new(job.clone(), Settings::default(), anabranch_transport::Time::ZERO);
+        let begun: Vec<u32> = std::iter::from_fn(|| progress.take_message()).map(|message| message.number).collect();
+        let roots = if algorithm == Algorithm::Chain { 1 } else { 2 };
+        assert_eq!(begun.len(), CHUNKS_UNDER_WAY * roots, "{algorithm:?}");
+        // The third begins when the first is acknowledged.
+        progress.acknowledged(begun[0], anabranch_transport::Time::ZERO);
+        progress.advance(anabranch_transport::Time::ZERO);
+        assert_eq!(std::iter::from_fn(|| progress.take_message()).count(), 1, "{algorithm:?}");
+    }
+}

@@ -79,7 +79,7 @@ pub(super) fn broadcast(messages: &mut Messages) {
     let trees = Tree::two(n - 1);
     each_chunk(messages, |messages, tree, bytes| {
         let tree = &trees[tree];
-        let first = messages.message(0, tree.root, bytes, &begin[0], &begin[tree.root]);
+        let first = messages.chunk(0, tree.root, bytes, &begin[0], &begin[tree.root]);
         last[0].push(first.send);
         last[tree.root].push(first.receive);
         down(messages, tree, bytes, &[first.receive], |node| node, &begin, &mut last);
@@ -102,7 +102,7 @@ pub(super) fn all_reduce(messages: &mut Messages) {
         for &parent in tree.downwards().iter().rev() {
             for &child in &tree.children[parent] {
                 let (from, to) = (member(child), member(parent));
-                let message = messages.message(from, to, bytes, &below[child].clone(), &begin[to]);
+                let message = messages.chunk(from, to, bytes, &below[child].clone(), &begin[to]);
                 below[parent].push(message.receive);
                 last[from].push(message.send);
             }
@@ -140,7 +140,7 @@ fn down(
     for parent in tree.downwards() {
         for &child in &tree.children[parent] {
             let (from, to) = (member(parent), member(child));
-            let message = messages.message(from, to, bytes, &got[parent].clone(), &begin[to]);
+            let message = messages.chunk(from, to, bytes, &got[parent].clone(), &begin[to]);
             got[child] = vec![message.receive];
             last[from].push(message.send);
             last[to].push(message.receive);
