@@ -16,7 +16,7 @@ pub type Concerns = fn(&scenario::Scenario) -> bool;
 
 /// Parts of the model that only some scenarios concern, with a version of their own each, so that a change of one of them
 /// leaves the results of all other scenarios as they are.
-pub const MODEL_PARTS: [(&str, u32, Concerns); 16] = [
+pub const MODEL_PARTS: [(&str, u32, Concerns); 17] = [
     ("many-to-one sessions", 2, scenario::Scenario::has_coded_reads),
     ("hosts with several links", 2, scenario::Scenario::may_be_multi_homed),
     ("CUBIC", 2, scenario::Scenario::has_cubic),
@@ -33,6 +33,7 @@ pub const MODEL_PARTS: [(&str, u32, Concerns); 16] = [
     ("RACK", 2, scenario::Scenario::has_rack),
     ("switches that pause senders", 3, scenario::Scenario::is_lossless),
     ("where pauses begin", 2, scenario::Scenario::has_pauses_by_links),
+    ("pipelines of jobs", 2, scenario::Scenario::has_pipelines),
 ];
 
 pub mod capture;

@@ -148,6 +148,11 @@ impl Scenario {
         })
     }
 
+    /// Whether a collective of a job may go chunk by chunk.
+    pub(crate) fn has_pipelines(&self) -> bool {
+        self.workload.iter().any(|workload| workload.job.as_ref().is_some_and(JobConfig::may_have_chunks))
+    }
+
     /// Whether any workload is carried by this transport.
     pub(super) fn uses(&self, transport: TransportName) -> bool {
         self.workload.iter().any(|workload| self.transport_of(workload) == transport)

@@ -339,10 +339,20 @@ impl JobConfig {
 
     /// Whether some messages may be for several ranks, as one session that the fabric copies.
     pub(crate) fn may_copy(&self) -> bool {
-        let chosen = self.algorithms.is_some_and(|choice| {
-            Collective::ALL.into_iter().any(|collective| choice.of(collective) == Algorithm::OneToMany)
-        });
-        chosen || self.collective.as_ref().is_some_and(|own| own.algorithm == Algorithm::OneToMany)
+        self.may_use(|algorithm| algorithm == Algorithm::OneToMany)
+    }
+
+    /// Whether some collectives may go chunk by chunk.
+    pub(crate) fn may_have_chunks(&self) -> bool {
+        self.may_use(Algorithm::has_chunks)
+    }
+
+    /// Whether a collective may be done by one of these algorithms.
+    fn may_use(&self, which: impl Fn(Algorithm) -> bool) -> bool {
+        let by_choice = matches!(self.format(), Some(JobFormat::Chakra | JobFormat::Simai));
+        let choice = by_choice.then(|| self.algorithms.unwrap_or_default());
+        let chosen = choice.into_iter().flat_map(|choice| Collective::ALL.map(|collective| choice.of(collective)));
+        chosen.chain(self.collective.as_ref().map(|own| own.algorithm)).any(which)
     }
 
     /// Receivers of the largest of these messages; `None` if there are none, or only a file knows it.
