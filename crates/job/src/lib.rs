@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`job`] | operations and what each waits for; what is wrong with a job is said before it runs |
 //! | [`collective`] | all-reduce and others as messages, one file an algorithm |
+//! | [`model`] | a training step of a transformer, from its shape |
 //! | [`read`] | files that describe jobs, one file each |
 //! | [`progress`] | what a job does when: no network, no clock; a driver asks and tells |
 //! | [`servers`] | links inside a server: what takes them needs no network |
@@ -15,12 +16,14 @@
 pub mod builder;
 mod check;
 pub mod collective;
+mod division;
 pub mod error;
 pub mod idle;
 pub mod job;
 mod links;
 pub mod loggops;
 mod matching;
+pub mod model;
 mod order;
 pub mod progress;
 pub mod read;
@@ -30,6 +33,7 @@ pub mod settings;
 pub use builder::Builder;
 pub use error::JobError;
 pub use job::{Action, Job, Op, Operation, Peers};
+pub use model::Model;
 pub use progress::Progress;
 pub use servers::Servers;
 pub use settings::Settings;

@@ -33,7 +33,7 @@ pub const MODEL_PARTS: [(&str, u32, Concerns); 17] = [
     ("RACK", 2, scenario::Scenario::has_rack),
     ("switches that pause senders", 3, scenario::Scenario::is_lossless),
     ("where pauses begin", 2, scenario::Scenario::has_pauses_by_links),
-    ("pipelines of jobs", 2, scenario::Scenario::has_pipelines),
+    ("order of messages in jobs", 2, scenario::Scenario::has_queued_messages),
 ];
 
 pub mod capture;

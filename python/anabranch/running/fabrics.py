@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
-import tomllib
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from anabranch.errors import AnabranchError
+from anabranch.running import presets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from importlib.resources.abc import Traversable
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +59,6 @@ class Fabric:
         return fabric
 
 
-def _folder() -> Traversable:
-    return files("anabranch.running").joinpath("assets", "fabrics")
-
-
-def names() -> list[str]:
-    """Names of all fabrics, in alphabetical order."""
-    return sorted(file.name.removesuffix(".toml") for file in _folder().iterdir() if file.name.endswith(".toml"))
-
-
 def fabric(name: str) -> Fabric:
     """Find a fabric by its name.
 
@@ -80,11 +67,7 @@ def fabric(name: str) -> Fabric:
     AnabranchError
         If there is none of this name.
     """
-    if name not in names():
-        near = difflib.get_close_matches(name, names(), n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names())}"
-        raise AnabranchError(f"no fabric is named {name!r}", hint=hint)
-    about = tomllib.loads(_folder().joinpath(f"{name}.toml").read_text(encoding="utf-8"))
+    about = presets.read("fabric", name)
     grows = about["grows"]
     return Fabric(
         name=name,
@@ -99,5 +82,5 @@ def fabric(name: str) -> Fabric:
 
 
 def fabrics() -> Iterator[Fabric]:
-    """All of them."""
-    return map(fabric, names())
+    """All of them, in alphabetical order."""
+    return map(fabric, presets.names("fabric"))

@@ -3,17 +3,17 @@
 use super::Messages;
 use crate::job::Op;
 
-/// Each member that has the object tells another one in each step.
+/// Each member that has the object tells another one in each step, and the next when that one has it: all at once would share its link.
 pub(super) fn binomial(messages: &mut Messages) {
     let n = messages.n();
     let begin = messages.last.clone();
-    let (mut got, mut last) = (begin.clone(), vec![Vec::new(); n]);
+    let (mut next, mut last) = (begin.clone(), vec![Vec::new(); n]);
     let mut holders = 1;
     while holders < n {
         for member in 0..holders.min(n - holders) {
             let to = member + holders;
-            let message = messages.message(member, to, messages.size, &got[member], &begin[to]);
-            got[to] = vec![message.receive];
+            let message = messages.message(member, to, messages.size, &next[member], &begin[to]);
+            (next[member], next[to]) = (vec![message.send], vec![message.receive]);
             last[member].push(message.send);
             last[to].push(message.receive);
         }

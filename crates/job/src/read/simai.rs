@@ -16,6 +16,7 @@
 
 use crate::builder::Builder;
 use crate::collective::{Choice, Collective, add_by_choice};
+use crate::division::{Division, Group};
 use crate::error::JobError;
 use crate::job::{Action, Job, OPERATIONS_MAX, Op, Operation, Place, RANKS_MAX};
 use anabranch_transport::{Bytes, Duration};
@@ -26,15 +27,6 @@ const LONGEST_NS: u64 = 86_400_000_000_000;
 const UPDATES: u8 = 1;
 /// Words of a layer.
 const FIELDS: usize = 12;
-
-/// Who takes part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Group {
-    Tensor,
-    Expert,
-    Data,
-    DataOfExpert,
-}
 
 /// A computation, and the collective after it.
 #[derive(Clone, Copy, Debug)]
@@ -47,30 +39,6 @@ struct Phase {
 struct Layer {
     phases: [Phase; 3],
     update: Duration,
-}
-
-/// How ranks are divided.
-#[derive(Clone, Copy, Debug)]
-struct Division {
-    ranks: u32,
-    tensor: u32,
-    expert: u32,
-}
-
-impl Division {
-    /// The groups of a kind, each in order.
-    fn groups(self, group: Group) -> Vec<Vec<u32>> {
-        let Self { ranks, tensor, expert } = self;
-        // Consecutive members of a group are so far from each other, and a block of groups side by side has so many ranks.
-        let (step, block) = match group {
-            Group::Tensor => (1, tensor),
-            Group::Expert => (tensor, tensor * expert),
-            Group::Data => (tensor, ranks),
-            Group::DataOfExpert => (tensor * expert, ranks),
-        };
-        let first = (0..ranks).filter(|rank| rank % block < step);
-        first.map(|first| (first..first / block * block + block).step_by(step as usize).collect()).collect()
-    }
 }
 
 pub(super) fn read(text: &str, ranks: Option<u32>, choice: &Choice) -> Result<Job, JobError> {
@@ -259,23 +227,6 @@ mod tests {
 
     fn parse(text: &str, ranks: Option<u32>) -> Result<Job, String> {
         read(text, ranks, &Choice::default()).map_err(|e| format!("{}: {e}", e.line))
-    }
-
-    #[test]
-    fn ranks_are_numbered_through_tensors_then_experts_then_replicas() {
-        let division = Division { ranks: 16, tensor: 2, expert: 4 };
-        assert_eq!(division.groups(Group::Tensor)[..2], [vec![0, 1], vec![2, 3]]);
-        assert_eq!(
-            division.groups(Group::Expert),
-            [vec![0, 2, 4, 6], vec![1, 3, 5, 7], vec![8, 10, 12, 14], vec![9, 11, 13, 15]]
-        );
-        assert_eq!(division.groups(Group::Data), [vec![0, 2, 4, 6, 8, 10, 12, 14], vec![1, 3, 5, 7, 9, 11, 13, 15]]);
-        assert_eq!(division.groups(Group::DataOfExpert)[..2], [vec![0, 8], vec![1, 9]]);
-        for group in [Group::Tensor, Group::Expert, Group::Data, Group::DataOfExpert] {
-            let mut all: Vec<u32> = division.groups(group).concat();
-            all.sort_unstable();
-            assert_eq!(all, (0..16).collect::<Vec<_>>(), "{group:?}");
-        }
     }
 
     #[test]

@@ -148,9 +148,9 @@ impl Scenario {
         })
     }
 
-    /// Whether a collective of a job may go chunk by chunk.
-    pub(crate) fn has_pipelines(&self) -> bool {
-        self.workload.iter().any(|workload| workload.job.as_ref().is_some_and(JobConfig::may_have_chunks))
+    /// Whether a member of a collective may have several messages to send at once.
+    pub(crate) fn has_queued_messages(&self) -> bool {
+        self.workload.iter().any(|workload| workload.job.as_ref().is_some_and(JobConfig::may_queue))
     }
 
     /// Whether any workload is carried by this transport.

@@ -10,14 +10,14 @@ use anabranch_job::collective::{self, Algorithm, Choice, Collective, Shape};
 use anabranch_job::job::RANKS_MAX;
 use anabranch_job::read::chakra::{self, Groups};
 use anabranch_job::read::{self, Format as FileFormat};
-use anabranch_job::{Action, Builder, Job, JobError, Op, Settings};
+use anabranch_job::{Action, Builder, Job, JobError, Model, Op, Settings};
 use anabranch_transport::{Bytes, Duration, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Operations of many ranks that wait for each other: those of a file, or of a collective. It replaces `arrivals`, `sizes`, `placement` and
+/// Operations of many ranks that wait for each other: those of a file, of a collective, or of a training step. It replaces `arrivals`, `sizes`, `placement` and
 /// `sessions`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -29,6 +29,9 @@ pub struct JobConfig {
     /// A collective operation instead of a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collective: Option<CollectiveConfig>,
+    /// A training step of a transformer instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<Model>,
     /// Format; without it, the ending of the file name tells: `.goal` or `.bin`, `.cm`, `.et`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<JobFormat>,
@@ -39,7 +42,7 @@ pub struct JobConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub ranks: Option<u32>,
-    /// Of a Chakra trace or a `SimAI` workload: which algorithm does each collective.
+    /// Of a Chakra trace, a `SimAI` workload or a `model`: which algorithm does each collective.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub algorithms: Option<Choice>,
     /// Unit of `start` in a connection matrix: picoseconds in htsim today, microseconds in its early versions.
@@ -224,25 +227,31 @@ impl JobConfig {
     /// What is wrong with the parameters.
     pub fn check(&self) -> Vec<Fault> {
         let mut faults = Vec::new();
-        match (&self.file, &self.collective) {
-            (Some(_), Some(_)) => faults.push(Fault::new("collective", "the file says it: not with `file`")),
-            (None, None) => faults.push(
-                Fault::new("", "a job needs `file` or `collective`")
+        let kinds = [self.file.is_some(), self.collective.is_some(), self.model.is_some()];
+        match kinds.iter().filter(|&&given| given).count() {
+            0 => faults.push(
+                Fault::new("", "a job needs `file`, `collective` or `model`")
                     .hint("collective = { kind = \"all-reduce\", algorithm = \"ring\", ranks = 16, size = \"64MB\" }"),
             ),
-            (None, Some(collective)) => {
-                if self.format.is_some() {
-                    faults.push(Fault::new("format", "only with `file`"));
-                }
-                // How many hosts share a server is known later.
-                faults.extend(collective.check(Some(1)).err().map(|f| f.under("collective")));
-            }
-            (Some(file), None) if self.format().is_none() => faults.push(
+            1 => {}
+            _ => faults.push(Fault::new("", "a job is one of `file`, `collective` and `model`, not several")),
+        }
+        if let Some(file) = &self.file
+            && self.format().is_none()
+        {
+            faults.push(
                 Fault::new("file", format!("the ending of {file:?} does not tell the format"))
                     .hint("add `format = \"goal\"`, or \"cm\", \"chakra\", \"simai\""),
-            ),
-            (Some(_), None) => {}
+            );
         }
+        if self.file.is_none() && self.format.is_some() {
+            faults.push(Fault::new("format", "only with `file`"));
+        }
+        // How many hosts share a server is known later.
+        let collective = self.collective.as_ref().and_then(|collective| collective.check(Some(1)).err());
+        faults.extend(collective.map(|fault| fault.under("collective")));
+        let model = self.model.iter().flat_map(Model::check);
+        faults.extend(model.map(|(key, message)| Fault::new(key, message).under("model")));
         let format = self.format().filter(|_| self.file.is_some());
         let only = [
             ("start_unit", self.start_unit.is_some(), &[JobFormat::Cm][..], "for connection matrices"),
@@ -252,11 +261,12 @@ impl JobConfig {
                 "algorithms",
                 self.algorithms.is_some(),
                 &[JobFormat::Chakra, JobFormat::Simai],
-                "for files that do not say it: Chakra traces and SimAI workloads",
+                "for what does not say it: Chakra traces, SimAI workloads and models",
             ),
         ];
         for (key, given, of, what) in only {
-            if given && format.is_none_or(|format| !of.contains(&format)) {
+            let of_model = key == "algorithms" && self.model.is_some();
+            if given && !of_model && format.is_none_or(|format| !of.contains(&format)) {
                 faults.push(Fault::new(key, format!("only {what}")));
             }
         }
@@ -294,11 +304,15 @@ impl JobConfig {
             let name = format!("the {}", collective.kind.name());
             return collective.job(of_hosts).map(|job| (job, name)).map_err(|f| f.under("collective"));
         }
-        let Some(file) = &self.file else { return Err(Fault::new("", "a job needs `file` or `collective`")) };
         let mut choice = self.algorithms.unwrap_or_default();
         if choice.per_server == 0 {
             choice.per_server = of_hosts.unwrap_or(0);
         }
+        if let Some(model) = &self.model {
+            let fault = |e: JobError| Fault { hint: e.hint, ..Fault::new("model", e.message) };
+            return model.job(&choice).map(|job| (job, "the model".to_owned())).map_err(fault);
+        }
+        let Some(file) = &self.file else { return Err(Fault::new("", "a job needs `file`, `collective` or `model`")) };
         let format = match self.format() {
             Some(JobFormat::Chakra) => return self.read_chakra(base, file, &choice),
             Some(JobFormat::Goal) => FileFormat::Goal,
@@ -342,14 +356,15 @@ impl JobConfig {
         self.may_use(|algorithm| algorithm == Algorithm::OneToMany)
     }
 
-    /// Whether some collectives may go chunk by chunk.
-    pub(crate) fn may_have_chunks(&self) -> bool {
-        self.may_use(Algorithm::has_chunks)
+    /// Whether some member may have several messages to send at once, which it sends one after the other.
+    pub(crate) fn may_queue(&self) -> bool {
+        let one_by_one = [Algorithm::Binomial, Algorithm::ScatterAllGather];
+        self.may_use(|algorithm| algorithm.has_chunks() || one_by_one.contains(&algorithm))
     }
 
     /// Whether a collective may be done by one of these algorithms.
     fn may_use(&self, which: impl Fn(Algorithm) -> bool) -> bool {
-        let by_choice = matches!(self.format(), Some(JobFormat::Chakra | JobFormat::Simai));
+        let by_choice = self.model.is_some() || matches!(self.format(), Some(JobFormat::Chakra | JobFormat::Simai));
         let choice = by_choice.then(|| self.algorithms.unwrap_or_default());
         let chosen = choice.into_iter().flat_map(|choice| Collective::ALL.map(|collective| choice.of(collective)));
         chosen.chain(self.collective.as_ref().map(|own| own.algorithm)).any(which)
@@ -357,8 +372,10 @@ impl JobConfig {
 
     /// Receivers of the largest of these messages; `None` if there are none, or only a file knows it.
     pub(crate) fn receivers_of_a_message(&self) -> Option<u32> {
-        let collective = self.collective.as_ref().filter(|own| own.algorithm == Algorithm::OneToMany)?;
-        Some(collective.ranks.saturating_sub(1))
+        let by_collective = self.collective.as_ref().filter(|own| own.algorithm == Algorithm::OneToMany);
+        let all_gather = self.algorithms.is_some_and(|choice| choice.all_gather == Algorithm::OneToMany);
+        let by_model = self.model.as_ref().filter(|_| all_gather).map(|model| model.data.max(model.tensor));
+        by_collective.map(|own| own.ranks).or(by_model).map(|ranks| ranks.saturating_sub(1))
     }
 
     /// What it is, without a fabric: relative file names start at `base`.
