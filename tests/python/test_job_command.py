@@ -12,8 +12,9 @@ from typer.testing import CliRunner
 import anabranch
 from anabranch.cli import app
 from anabranch.results.jobs import job_table
-from anabranch.running import job_transports
-from anabranch.running.fabrics import fabric, names
+from anabranch.running import job_transports, presets
+from anabranch.running.fabrics import fabric
+from anabranch.running.models import model
 from anabranch.running.transports import transports
 
 ROOT = Path(__file__).parents[2]
@@ -36,6 +37,7 @@ def _fabric(command: list[str]) -> str:
 
 
 FILES = [command for command in COMMANDS if Path(command[1]).suffix]
+MODELS = presets.names("model")
 
 
 def run(*argv: str) -> tuple[int, str, str]:
@@ -50,7 +52,7 @@ def _in_the_clone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_page_has_a_command_for_each_format() -> None:
     assert {Path(command[1]).suffix for command in FILES} == {".goal", ".cm", ".et", ".txt"}
-    assert len(COMMANDS) == len(FILES) + 1
+    assert [command[1] for command in COMMANDS if command not in FILES] == ["all-reduce", "llama-3-70b"]
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[1].rsplit("/", 1)[-1])
@@ -92,7 +94,7 @@ def test_several_transports_are_rows_and_each_says_what_bounds_it(tmp_path: Path
     assert len(re.findall("bound it", " ".join(stdout.split()))) == 3
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", presets.names("fabric"))
 def test_every_fabric_takes_jobs_that_need_one_unit_more(name: str, tmp_path: Path) -> None:
     one = fabric(name)
     ranks = one.least * one.hosts + 1
@@ -121,15 +123,21 @@ def test_every_transport_that_repeats_what_is_lost_takes_jobs(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (["nothing.goal"], "nothing.goal: no such file, and no collective"),
+        (["nothing.goal"], "nothing.goal: no such file, collective or model"),
         (["all-reduce", "--ranks", "8"], "all-reduce needs --ranks and --size"),
-        (["all-reduce", "--ranks", "8", "--size", "1MB", "--format", "goal"], "--format is for files"),
-        (["crates/job/tests/data/goal-comp.goal", "--size", "1MB"], "--size is for collectives"),
+        (["all-reduce", "--ranks", "8", "--size", "1MB", "--format", "goal"], "--format does not apply: all-reduce is a coll"),
+        (["crates/job/tests/data/goal-comp.goal", "--size", "1MB"], "--size does not apply: crates/job/tests/data/goal-comp.goal is a file"),
         (["all-reduce", "--ranks", "8", "--size", "1MB", "--fabric", "dgx"], "no fabric is named 'dgx'"),
         (["all-reduce", "--ranks", "8", "--size", "1MB", "--transport", "ndq"], "there is no 'ndq'"),
         (["all-reduce", "--ranks", "8", "--size", "1MB", "--transport", "ndp,ndp"], "named twice"),
         (["all-reduce", "--ranks", "8", "--size", "1MB", "--algorithm", "bruck"], "bruck does no all-reduce"),
         (["crates/job/tests/data/all_reduce.0.et", "--algorithm", "ring"], "of which collective?"),
+        (["llama-3-70b", "--ranks", "64"], "--ranks does not apply: llama-3-70b is a model"),
+        (["llama-3-70b", "--shape", "experts.ranks=8"], "llama-3-70b has no such key"),
+        (["mixtral-8x7b", "--shape", "experts=8"], "mixtral-8x7b has no such key"),
+        (["llama-3-70b", "--shape", "layers"], "expected KEY=NUMBER"),
+        (["llama-3-70b", "--shape", "layers=10"], "10 layers are no multiple of 4 stages"),
+        (["all-reduce", "--ranks", "8", "--size", "1MB", "--shape", "data=2"], "--shape does not apply"),
         (["crates/job/tests/data/simai-microAllReduce.txt"], "does not tell the format"),
     ],
 )  # fmt: skip
@@ -187,6 +195,6 @@ def test_at_100_gbps_transports_have_the_settings_in_which_all_are_compared() ->
 def test_fabrics_are_listed_with_their_sources() -> None:
     code, stdout, _ = run("job", "--fabrics")
     assert code == 0
-    for name in names():
+    for name in presets.names("fabric"):
         assert name in stdout.splitlines()
-    assert stdout.count("source: ") == len(names())
+    assert stdout.count("source: ") == len(presets.names("fabric"))

@@ -1,4 +1,4 @@
-"""The command ``anabranch job``: a training job, or a collective, on a fabric under transports."""
+"""The command ``anabranch job``: a training job, a collective or a model's step, on a fabric under transports."""
 
 from __future__ import annotations
 
@@ -15,22 +15,35 @@ from anabranch.errors import AnabranchError
 from anabranch.running import outputs
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from anabranch.running.fabrics import Fabric
     from anabranch.running.job import Summary
+    from anabranch.running.models import Model
 
 EPILOG = f"""\
-Fabrics: `anabranch job --fabrics` lists them. The scenario is written beside the results, to be changed and run with
+Fabrics and models: `anabranch job --fabrics` and `--models` list them. The scenario is written beside the results, to be changed and run with
 `anabranch run`. {EXIT_CODES}"""
 
 
-def _listed(value: bool) -> None:  # noqa: FBT001 - typer calls it so
+def _fabrics(value: bool) -> None:  # noqa: FBT001 - typer calls it so
     if value:
         from anabranch.running.fabrics import fabrics  # noqa: PLC0415
 
-        for one in fabrics():
-            typer.echo(f"{one.name}\n  {one.summary}\n  source: {one.source}")
-        raise typer.Exit
+        _list(fabrics())
+
+
+def _models(value: bool) -> None:  # noqa: FBT001 - typer calls it so
+    if value:
+        from anabranch.running.models import models  # noqa: PLC0415
+
+        _list(models())
+
+
+def _list(presets: Iterable[Fabric] | Iterable[Model]) -> None:
+    for one in presets:
+        typer.echo(f"{one.name}\n  {one.summary}\n  source: {one.source}")
+    raise typer.Exit
 
 
 def job_command(
@@ -38,8 +51,9 @@ def job_command(
         str,
         typer.Argument(
             help="A job: GOAL (.goal, .bin), a connection matrix of htsim (.cm), a Chakra trace (NAME.0.et), a "
-            "workload of SimAI; or a collective: all-reduce, all-gather, reduce-scatter, broadcast, all-to-all.",
-            metavar="FILE",
+            "workload of SimAI; a collective: all-reduce, all-gather, reduce-scatter, broadcast, all-to-all; or a training "
+            "step of a model, such as llama-3-70b.",
+            metavar="FILE|NAME",
         ),
     ],
     overrides: Annotated[
@@ -69,8 +83,8 @@ def job_command(
     algorithm: Annotated[
         str | None,
         typer.Option(
-            help="Of a collective: ring, hierarchical ...; of a file that does not say it: all-reduce=hierarchical, "
-            "with commas between several.",
+            help="Of a collective: ring, hierarchical ...; of a file that does not say it, and of a model: "
+            "all-reduce=hierarchical, with commas between several.",
             metavar="NAME",
         ),
     ] = None,
@@ -78,6 +92,10 @@ def job_command(
         int | None, typer.Option(min=1, help="Of a chain or two trees: chunks that follow each other.")
     ] = None,
     rounds: Annotated[int, typer.Option(min=1, help="Of a collective: how often.")] = 1,
+    shape: Annotated[
+        str | None,
+        typer.Option(help="Of a model: what differs from its own shape, layers=16,data=8.", metavar="KEY=NUMBER,..."),
+    ] = None,
     out: Annotated[str | None, elsewhere.flag("out")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the statistics as JSON instead of a table.")] = False,
     seeds: Annotated[int | None, elsewhere.flag("seeds")] = None,
@@ -90,36 +108,50 @@ def job_command(
     no_report: Annotated[bool, typer.Option("--no-report", help="Do not write report.html.")] = False,
     resume: Annotated[bool, elsewhere.flag("resume")] = False,
     force: Annotated[bool, elsewhere.flag("force")] = False,
-    _fabrics: Annotated[
-        bool, typer.Option("--fabrics", callback=_listed, is_eager=True, help="List the fabrics and their sources.")
+    _list_fabrics: Annotated[
+        bool, typer.Option("--fabrics", callback=_fabrics, is_eager=True, help="List the fabrics and their sources.")
+    ] = False,
+    _list_models: Annotated[
+        bool, typer.Option("--models", callback=_models, is_eager=True, help="List the models and their sources.")
     ] = False,
 ) -> None:
-    """Run a training job, or a collective, on a fabric: how long a step takes, and what bounds it."""
+    """Run a training job, a collective or a model on a fabric: how long a step takes, and what bounds it."""
     with errors():
         from anabranch.running import job as jobs  # noqa: PLC0415 - `--help` can do without
+        from anabranch.running import presets  # noqa: PLC0415
         from anabranch.running.fabrics import fabric as named  # noqa: PLC0415
+        from anabranch.running.models import model  # noqa: PLC0415
 
         chosen = named(fabric)
         transports, settings = _transports(transport), list(overrides or ())
-        told = [ranks, size, algorithm, *(f"{n}x" for n in (rounds,) if n > 1)]
+        told = [ranks, size, algorithm, *(f"{n}x" for n in (rounds,) if n > 1), shape]
         home = Path("out", _name(what, told, fabric, transports))
         beside = home if out is None or places.is_url(out) else Path(out)
         scenario = beside.with_name(f"{beside.name}.toml")
+        of_collectives = {"--size": size, "--chunks": chunks, "--rounds": rounds if rounds > 1 else None}
+        of_files = {"--format": file_format, "--groups": groups}
+        preset = None
         if what in jobs.COLLECTIVES:
-            _refuse_of_files(what, {"--format": file_format, "--groups": groups})
+            _refuse(f"{what} is a collective", {**of_files, "--shape": shape})
             if ranks is None or size is None:
                 raise AnabranchError(
                     f"{what} needs --ranks and --size", hint=f"anabranch job {what} --ranks 64 --size 256MB"
                 )
             table = jobs.of_collective(what, ranks=ranks, size=size, algorithm=algorithm, chunks=chunks, rounds=rounds)
+        elif what in presets.names("model"):
+            _refuse(f"{what} is a model", {**of_files, **of_collectives, "--ranks": ranks})
+            preset = model(what)
+            table = jobs.of_model(preset.with_shape(_numbers(shape)), _algorithms(algorithm))
         else:
-            _refuse_of_collectives({"--size": size, "--chunks": chunks, "--rounds": rounds if rounds > 1 else None})
+            _refuse(f"{what} is a file", {**of_collectives, "--shape": shape})
             table = jobs.of_file(
                 Path(what), scenario.parent, format=file_format, ranks=ranks, algorithms=_algorithms(algorithm),
                 groups=groups,
             )  # fmt: skip
         about = jobs.summary(table, scenario.parent, chosen.server)
-        text = jobs.scenario(_title(what), table, chosen, transports, ranks=about.ranks, packet=packet)
+        text = jobs.scenario(
+            _title(what), table, chosen, transports, ranks=about.ranks, packet=packet, model=preset
+        )
         _write(scenario, text, force=force)
         _tell(about, chosen.name, scenario)
         code = runs.run(
@@ -156,9 +188,19 @@ def _algorithms(text: str | None) -> dict[str, str] | None:
     pairs = [pair.partition("=") for pair in text.split(",")]
     if not all(kind and name for kind, _, name in pairs):
         raise AnabranchError(
-            f"--algorithm {text}: of which collective?", hint="for a file: --algorithm all-reduce=hierarchical"
+            f"--algorithm {text}: of which collective?",
+            hint="for a file or a model: --algorithm all-reduce=hierarchical",
         )
     return {kind.strip(): name.strip() for kind, _, name in pairs}
+
+
+def _numbers(text: str | None) -> dict[str, int]:
+    """Read ``layers=16,data=8``."""
+    pairs = [] if text is None else [pair.partition("=") for pair in text.split(",")]
+    for key, _, value in pairs:
+        if not key.strip() or not value.strip().isdecimal():
+            raise AnabranchError(f"--shape {text}: expected KEY=NUMBER", hint="--shape layers=16,data=8")
+    return {key.strip(): int(value) for key, _, value in pairs}
 
 
 def _title(what: str) -> str:
@@ -182,16 +224,10 @@ def _write(scenario: Path, text: str, *, force: bool) -> None:
     scenario.write_text(text, encoding="utf-8")
 
 
-def _refuse_of_files(kind: str, given: Mapping[str, object]) -> None:
+def _refuse(what_it_is: str, given: Mapping[str, object]) -> None:
     for option, value in given.items():
         if value is not None:
-            raise AnabranchError(f"{option} is for files, and {kind} is a collective")
-
-
-def _refuse_of_collectives(given: Mapping[str, object]) -> None:
-    for option, value in given.items():
-        if value is not None:
-            raise AnabranchError(f"{option} is for collectives, not for files")
+            raise AnabranchError(f"{option} does not apply: {what_it_is}")
 
 
 def _tell(about: Summary, fabric: str, scenario: Path) -> None:

@@ -1,4 +1,4 @@
-"""The scenario of a job: operations of a file or a collective, on a fabric, under transports."""
+"""The scenario of a job: operations of a file, a collective or a training step, on a fabric, under transports."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 from anabranch.base import core
 from anabranch.errors import AnabranchError
 from anabranch.running import job_transports
+from anabranch.running.presets import names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from anabranch.running.fabrics import Fabric
+    from anabranch.running.models import Model
 
 COLLECTIVES = {
     "all-reduce": "ring",
@@ -69,6 +71,11 @@ def summary(job: Mapping[str, Any], base: Path, server: Mapping[str, Any] | None
     return Summary(about["ranks"], about["messages"], about["computations"], about["bytes"])
 
 
+def of_model(shape: Mapping[str, Any], algorithms: Mapping[str, str] | None) -> dict[str, Any]:
+    """The table ``job`` for a training step of a model."""
+    return {"model": dict(shape)} | ({} if algorithms is None else {"algorithms": dict(algorithms)})
+
+
 def of_file(file: Path, folder: Path, *, groups: Path | None = None, **keys: Any) -> dict[str, Any]:  # noqa: ANN401
     """The table ``job`` for a file: it and its `groups` are named as seen from the folder of the scenario.
 
@@ -78,8 +85,8 @@ def of_file(file: Path, folder: Path, *, groups: Path | None = None, **keys: Any
         If there is no such file.
     """
     if not file.is_file():
-        known = ", ".join(COLLECTIVES)
-        raise AnabranchError(f"{file}: no such file, and no collective", hint=f"collectives are {known}")
+        known = ", ".join([*COLLECTIVES, *names("model")])
+        raise AnabranchError(f"{file}: no such file, collective or model", hint=f"there are {known}")
     table = {"file": _seen_from(folder, file), **keys, "groups": None if groups is None else _seen_from(folder, groups)}
     return {key: value for key, value in table.items() if value is not None}
 
@@ -102,7 +109,14 @@ def of_collective(
 
 
 def scenario(
-    name: str, job: Mapping[str, Any], fabric: Fabric, transports: Sequence[str], *, ranks: int, packet: str
+    name: str,
+    job: Mapping[str, Any],
+    fabric: Fabric,
+    transports: Sequence[str],
+    *,
+    ranks: int,
+    packet: str,
+    model: Model | None = None,
 ) -> str:
     """Write the scenario of a job.
 
@@ -120,12 +134,13 @@ def scenario(
         Ranks of the job.
     packet
         A full packet, headers included: ``4160B``.
+    model
+        Of which it is a step, if of one.
     """
     first, *others = transports
+    presets = [fabric] if model is None else [model, fabric]
     lines = [
-        f"# {fabric.summary}.",
-        f"# Source: {fabric.source}.",
-        "",
+        *(line for one in presets for line in (f"# {one.summary}.", f"# Source: {one.source}.", "")),
         f"name = {_toml(name)}",
         f"description = {_toml(f'{name} on {fabric.name}')}",
         "",

@@ -27,6 +27,10 @@ pub struct Choice {
     /// Of `hierarchical`: how many consecutive ranks share a server. Default: as many as hosts do (`host.server.hosts`).
     #[serde(rename = "per_server", skip_serializing_if = "is_zero")]
     pub per_server: u32,
+    /// Of all-gather by `one-to-many`: how many members send at a time; each begins when it has what the one so many before it sent. Default: all
+    /// at once.
+    #[serde(rename = "at_once", skip_serializing_if = "is_zero")]
+    pub at_once: u32,
 }
 
 /// What nobody has said is not written either.
@@ -46,6 +50,7 @@ impl Default for Choice {
             all_to_all: Algorithm::Linear,
             chunk: CHUNK,
             per_server: 0,
+            at_once: 0,
         }
     }
 }
@@ -81,6 +86,8 @@ pub fn add_by_choice(
     after: &[Vec<Op>],
 ) -> Result<Vec<Vec<Op>>, JobError> {
     let algorithm = choice.of(collective);
-    let shape = Shape { chunks: algorithm.chunks_of(size, choice.chunk), per_server: choice.per_server };
+    let at_once =
+        if (collective, algorithm) == (Collective::AllGather, Algorithm::OneToMany) { choice.at_once } else { 0 };
+    let shape = Shape { chunks: algorithm.chunks_of(size, choice.chunk), per_server: choice.per_server, at_once };
     add(job, (collective, algorithm), members, size, shape, after)
 }

@@ -221,12 +221,14 @@ pub struct Shape {
     pub chunks: u32,
     /// Of [those that know servers](Algorithm::has_servers): how many consecutive ranks a server has; 0: nobody has said it.
     pub per_server: u32,
+    /// Of an all-gather by [`Algorithm::OneToMany`]: how many members send at a time; 0: all at once.
+    pub at_once: u32,
 }
 
 impl Default for Shape {
-    /// One chunk, no servers.
+    /// One chunk, no servers, all at once.
     fn default() -> Self {
-        Self { chunks: 1, per_server: 0 }
+        Self { chunks: 1, per_server: 0, at_once: 0 }
     }
 }
 
@@ -247,6 +249,9 @@ pub fn check(what: (Collective, Algorithm), members: u64, shape: Shape) -> Resul
     }
     if shape.chunks == 0 || shape.chunks > 1 && !algorithm.has_chunks() {
         return wrong(format!("{name} cuts nothing into {} chunks", shape.chunks));
+    }
+    if shape.at_once > 0 && what != (Collective::AllGather, Algorithm::OneToMany) {
+        return wrong(format!("{name} of {of} knows no `at_once`: it is of all-gather by one-to-many"));
     }
     if algorithm.has_servers() && shape.per_server == 0 {
         let error = JobError::at(0, format!("{name} needs to know which ranks share a server"));
@@ -304,8 +309,8 @@ pub fn add(
     if u64::from(job.next()) + 2 * messages_at_most(what, n, shape) > OPERATIONS_MAX {
         return Err(JobError::at(0, format!("more than {OPERATIONS_MAX} operations")));
     }
-    let (chunks, last) = (u64::from(shape.chunks), after.to_vec());
-    let mut all = Messages { job, members, servers, size: size.0, chunks, last, under_way: BTreeMap::new() };
+    let (chunks, last, at_once) = (u64::from(shape.chunks), after.to_vec(), shape.at_once as usize);
+    let mut all = Messages { job, members, servers, size: size.0, chunks, at_once, last, under_way: BTreeMap::new() };
     if let Some(messages) = what.1.of(what.0).filter(|_| n > 1) {
         messages(&mut all);
     }
@@ -332,6 +337,8 @@ struct Messages<'a> {
     servers: Vec<Vec<usize>>,
     size: u64,
     chunks: u64,
+    /// How many members send at a time, of those who send to all; 0: all.
+    at_once: usize,
     /// Of each member, what its next operations wait for, or the end of the collective.
     last: Vec<Vec<Op>>,
     /// The last chunks from a member to another one, the oldest first.
@@ -361,8 +368,16 @@ impl Messages<'_> {
         let members: Vec<u32> = some.iter().map(|&member| self.members[member]).collect();
         let last = some.iter().map(|&member| std::mem::take(&mut self.last[member])).collect();
         let under_way = BTreeMap::new();
-        let mut own =
-            Messages { job: self.job, members: &members, servers: Vec::new(), size, chunks: 1, last, under_way };
+        let mut own = Messages {
+            job: self.job,
+            members: &members,
+            servers: Vec::new(),
+            size,
+            chunks: 1,
+            at_once: 0,
+            last,
+            under_way,
+        };
         if members.len() > 1 {
             what(&mut own);
         }

@@ -4,7 +4,7 @@ use crate::loggops::{LogGops, estimate};
 use crate::progress::driving::drive;
 use anabranch_transport::{Duration, Time};
 use proptest::prelude::*;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// Time of an empty message, and of a byte, in picoseconds.
@@ -203,7 +203,7 @@ proptest! {
         // The servers are of as many ranks as divide them.
         let divisors: Vec<u32> = (1..=n).filter(|d| n.is_multiple_of(*d)).collect();
         let per_server = if algorithm.has_servers() { *divisor.get(&divisors) } else { 0 };
-        let (size, shape) = (extra, Shape { chunks, per_server });
+        let (size, shape) = (extra, Shape { chunks, per_server, at_once: 0 });
         let (job, last) = job(what, n, size, shape);
         for (member, ends) in (0..).zip(&last) {
             let known = knows(&job, ends);
@@ -258,4 +258,31 @@ fn a_root_sends_one_after_the_other() {
         progress.advance(Time::ZERO);
         assert_eq!(std::iter::from_fn(|| progress.take_message()).count(), 1, "{algorithm:?}");
     }
+}
+
+/// Of members that send to all others, so many do at a time.
+#[test]
+fn chains_of_one_to_many_messages_take_turns() {
+    for at_once in [1, 2, 3, 8, 20] {
+        let shape = Shape { at_once, ..Shape::default() };
+        let (job, _) = job((Collective::AllGather, Algorithm::OneToMany), 8, 800, shape);
+        let mut progress = crate::Progress::new(job, Settings::default(), Time::ZERO);
+        let mut under_way = VecDeque::new();
+        let (mut most, mut total) = (0, 0);
+        loop {
+            under_way.extend(std::iter::from_fn(|| progress.take_message()));
+            most = under_way.len().max(most);
+            let Some(message) = under_way.pop_front() else { break };
+            total += 1;
+            (0..7).for_each(|receiver| progress.delivered(message.number, receiver, Time::ZERO));
+            progress.acknowledged(message.number, Time::ZERO);
+            progress.advance(Time::ZERO);
+        }
+        assert_eq!((most, total), (at_once.min(8) as usize, 8));
+    }
+    let mut b = Builder::new(4);
+    let shape = Shape { at_once: 2, ..Shape::default() };
+    let ring = (Collective::AllGather, Algorithm::Ring);
+    let refused = add(&mut b, ring, &[0, 1, 2, 3], Bytes(64), shape, &vec![Vec::new(); 4]).unwrap_err();
+    assert_eq!(refused.message, "ring of all-gather knows no `at_once`: it is of all-gather by one-to-many");
 }

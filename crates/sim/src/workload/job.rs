@@ -105,6 +105,11 @@ pub struct CollectiveConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub per_server: Option<u32>,
+    /// Of an all-gather by `one-to-many`: how many ranks send at a time, at least 1; each begins when it has what the one so many before it
+    /// sent. Default: all at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub at_once: Option<u32>,
 }
 
 fn one() -> u32 {
@@ -119,7 +124,7 @@ impl CollectiveConfig {
     /// How it divides its work, on hosts of which so many share a server.
     fn shape(&self, of_hosts: Option<u32>) -> Shape {
         let chunks = self.chunks.unwrap_or_else(|| self.algorithm.chunks_of(self.size, collective::CHUNK));
-        Shape { chunks, per_server: self.per_server.or(of_hosts).unwrap_or(0) }
+        Shape { chunks, per_server: self.per_server.or(of_hosts).unwrap_or(0), at_once: self.at_once.unwrap_or(0) }
     }
 
     fn check(&self, of_hosts: Option<u32>) -> Result<(), Fault> {
@@ -135,8 +140,10 @@ impl CollectiveConfig {
         if self.per_server.is_some() && !self.algorithm.has_servers() {
             return Err(Fault::new("per_server", "only of algorithm = \"hierarchical\""));
         }
-        if self.per_server == Some(0) {
-            return Err(Fault::new("per_server", "must be at least 1"));
+        for (key, value) in [("per_server", self.per_server), ("at_once", self.at_once)] {
+            if value == Some(0) {
+                return Err(Fault::new(key, "must be at least 1"));
+            }
         }
         collective::check(self.what(), u64::from(self.ranks), self.shape(of_hosts))
             .map_err(|e| Fault { hint: e.hint, ..Fault::new("", e.message) })
@@ -275,6 +282,9 @@ impl JobConfig {
         }
         if self.algorithms.is_some_and(|algorithms| algorithms.per_server > 0 && !algorithms.has_servers()) {
             faults.push(Fault::new("algorithms.per_server", "only of \"hierarchical\", and none of them is"));
+        }
+        if self.algorithms.is_some_and(|choice| choice.at_once > 0 && choice.all_gather != Algorithm::OneToMany) {
+            faults.push(Fault::new("algorithms.at_once", "only of all-gather = \"one-to-many\""));
         }
         if !(0.0..=100.0).contains(&self.jitter) {
             faults.push(Fault::new("jitter", format!("must be from 0 to 100, not {}", self.jitter)));
