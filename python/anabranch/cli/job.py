@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from anabranch.running.models import Model
 
 EPILOG = f"""\
-Fabrics and models: `anabranch job --fabrics` and `--models` list them. The scenario is written beside the results, to be changed and run with
-`anabranch run`. {EXIT_CODES}"""
+Fabrics and models: `anabranch job --fabrics` and `--models` list them. The scenario is written beside the results, to
+be changed and run with `anabranch run`. {EXIT_CODES}"""
 
 
 def _fabrics(value: bool) -> None:  # noqa: FBT001 - typer calls it so
@@ -51,8 +51,8 @@ def job_command(
         str,
         typer.Argument(
             help="A job: GOAL (.goal, .bin), a connection matrix of htsim (.cm), a Chakra trace (NAME.0.et), a "
-            "workload of SimAI; a collective: all-reduce, all-gather, reduce-scatter, broadcast, all-to-all; or a training "
-            "step of a model, such as llama-3-70b.",
+            "workload of SimAI; a collective: all-reduce, all-gather, reduce-scatter, broadcast, all-to-all; or a "
+            "training step of a model: llama-3-70b.",
             metavar="FILE|NAME",
         ),
     ],
@@ -149,9 +149,7 @@ def job_command(
                 groups=groups,
             )  # fmt: skip
         about = jobs.summary(table, scenario.parent, chosen.server)
-        text = jobs.scenario(
-            _title(what), table, chosen, transports, ranks=about.ranks, packet=packet, model=preset
-        )
+        text = jobs.scenario(_title(what), table, chosen, transports, ranks=about.ranks, packet=packet, model=preset)
         _write(scenario, text, force=force)
         _tell(about, chosen.name, scenario)
         code = runs.run(

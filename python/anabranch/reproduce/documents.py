@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from anabranch.base import units
 from anabranch.errors import AnabranchError
-from anabranch.reproduce import age, comparison, costs, inventory, overview, ranking, registry, sections
+from anabranch.reproduce import age, comparison, costs, findings, inventory, overview, ranking, registry, sections
 from anabranch.reproduce.comparison import recorded
 from anabranch.reproduce.record import read_all
 
@@ -60,13 +60,19 @@ def insert(page: str, text: str, marks: tuple[str, str] = (BEGIN, END), *, where
     return f"{before}{begin}\n\n{text}\n\n{end}{after}"
 
 
+def has_claims(experiments: Sequence[Experiment]) -> bool:
+    """Whether they are a paper's: a study of ours, or a ranking, has none."""
+    return any(one.claim for one in experiments)
+
+
 def _of_paper(root: Path, paper: Paper, page: Path, records: Mapping[str, Record], old: Mapping[str, str]) -> str:
     """A paper's page, with its summary, if it has one, and its tables; the counts stand in the first of these."""
     own = registry.of_paper(paper.name)
     theirs = {one.name: old[one.name] for one in own if one.name in old}
-    if paper.ranks:
-        ranked = [ranking.markdown(own, records, theirs), cost(root, own, records)]
-        return insert(page.read_text(encoding="utf-8"), "\n\n".join(filter(None, ranked)), where=str(page))
+    if paper.ranks or not has_claims(own):
+        shown = ranking if paper.ranks else findings
+        parts = [shown.markdown(own, records, theirs), cost(root, own, records)]
+        return insert(page.read_text(encoding="utf-8"), "\n\n".join(filter(None, parts)), where=str(page))
     told = sections.counts(own, records, theirs)
     parts = [sections.markdown(own, records, theirs, paper.sections), cost(root, own, records)]
     text = page.read_text(encoding="utf-8")
@@ -88,7 +94,7 @@ def pages(root: Path) -> list[tuple[Path, str]]:
     for one in registry.papers():
         page = root / PAGE.format(one.name)
         made.append((page, _of_paper(root, one, page, records, old)))
-    compared = [one for one in registry.papers() if not one.ranks]  # which have claims
+    compared = [one for one in registry.papers() if has_claims(registry.of_paper(one.name))]
     if (root / inventory.FILE).is_file():
         about = overview.Overview(compared, experiments, records, old, inventory.read(root))
         readme = root / "README.md"

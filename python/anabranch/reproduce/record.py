@@ -104,12 +104,16 @@ def make(source: Source, figures: Sequence[Figure], *, quick: bool) -> Record:
         claims={claim.key: measure(source.measure(claim), source.results) for claim in experiment.claim},
         model=now.model if now else None,
         parts=now.parts if now else None,
-        figures=[{"figure": figure.number, "panels": [_panel(panel) for panel in figure.panels]} for figure in figures],
+        figures=[
+            {"figure": figure.number, "panels": [_panel(panel, named=not experiment.claim) for panel in figure.panels]}
+            for figure in figures
+        ],
         settings=measures.as_json(measures.measured(source.results, experiment)) if experiment.ranking else (),
     )
 
 
-def _panel(panel: Panel) -> dict[str, Any]:
+def _panel(panel: Panel, *, named: bool) -> dict[str, Any]:
+    """The points of a panel; `named`: and its words, for a page that shows them as a table."""
     series = {}
     for one in panel.series:
         rows = panel.data.filter(panel.data["series"] == one.label)
@@ -119,7 +123,8 @@ def _panel(panel: Panel) -> dict[str, Any]:
         series[one.label] = {
             name: [value if isinstance(value, str) else _short(value, 4) for value in rows[name]] for name in known
         }
-    return {"panel": panel.key, "series": series}
+    words = {"caption": panel.caption, "x_title": panel.x.title, "y_title": panel.y.title} if named else {}
+    return {"panel": panel.key, **{key: word for key, word in words.items() if word}, "series": series}
 
 
 def _short(value: float | None, significant: int) -> float | None:

@@ -138,7 +138,7 @@ def scenario(
         Of which it is a step, if of one.
     """
     first, *others = transports
-    presets = [fabric] if model is None else [model, fabric]
+    presets: list[Model | Fabric] = [fabric] if model is None else [model, fabric]
     lines = [
         *(line for one in presets for line in (f"# {one.summary}.", f"# Source: {one.source}.", "")),
         f"name = {_toml(name)}",
