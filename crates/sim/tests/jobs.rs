@@ -290,6 +290,17 @@ fn what_makes_no_sense_is_refused_before_anything_is_expanded() {
     );
     assert!(ring_of("ranks = 4, rounds = 4000000000").contains("more messages than the"));
     assert!(ring_of("ranks = 4, chunks = 2").contains("ring cuts nothing into 2 chunks"));
+    assert!(ring_of("ranks = 4, at_once = 2").contains("ring of all-reduce knows no `at_once`"));
+    let model = |rest: &str| {
+        let shape = "layers = 4, hidden = 64, attention = 8000, feed_forward = 16000, sequence = 16, microbatches = 2, tflops = 1";
+        error(&format!("model = {{ {shape}, {rest} }}"), "")
+    };
+    assert!(model("data = 8").contains("job.model: there are 4 hosts, each for one rank"), "{}", model("data = 8"));
+    assert!(model("pipeline = 3").contains("job.model.pipeline: 4 layers are no multiple of 3 stages"));
+    assert!(model("data = 4000000000, tensor = 4000000000").contains("ranks, of 2 to 16777216"));
+    assert_eq!(model("data = 4"), "nothing");
+    let both = format!("{}, file = 'a.goal'", collective("ranks = 4"));
+    assert!(error(&both, "").contains("a job is one of `file`, `collective` and `model`, not several"));
     let slow = error(&format!("{}, jitter = 0.1", collective("ranks = 4")), "");
     assert!(slow.contains("job.jitter: is about computations: the all-reduce has none"), "{slow}");
     let file = file("ring-4-refused.goal", &ring(4, 5_000));
@@ -343,6 +354,40 @@ proptest! {
         let arrived: u64 = events.flows.iter().map(|flow| flow.size_bytes).sum();
         let members = f64::from(ranks) - if kind == Collective::Broadcast { 1.0 } else { 0.0 };
         prop_assert!(servers || arrived as f64 + 1.0 >= 2.0 * members * kind.bus_bytes(Bytes(size), ranks), "{arrived}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 8, ..ProptestConfig::default() })]
+
+    /// A training step of any division, on any transport: it ends, and in windows and event by event it is the same.
+    #[test]
+    fn any_training_step_ends_and_is_the_same_in_windows(
+        transport in transport(),
+        (tensor, stages, data) in prop::sample::select(vec![(1, 2, 2), (2, 1, 4), (2, 2, 2), (1, 4, 2), (4, 1, 2), (1, 1, 8)]),
+        experts in any::<bool>(),
+        servers in any::<bool>(),
+        gather in prop::sample::select(vec!["ring", "one-to-many", "recursive-doubling"]),
+        microbatches in 1_u32..4,
+    ) {
+        prop_assume!(transport != "udp");
+        let servers = servers && tensor * stages * data > 2 && data > 1 && tensor < 4;
+        let host = if servers { "host = { server = { hosts = 2, rate = '900Gbps', latency = '300ns' } }\n" } else { "" };
+        let experts = if experts { ", experts = { ranks = 2, parameters = 40000, active = 20000, copies = 2 }" } else { "" };
+        let text = format!(
+            "fabric = {TREE}\n{host}transport = {{ name = '{transport}' }}\n[[workload]]\njob = {{ algorithms = {{ all-gather = '{gather}' }}, model = {{ \
+             layers = {stages}, hidden = 64, attention = 8000, feed_forward = 16000, sequence = 16, microbatches = {microbatches}, tensor = {tensor}, \
+             pipeline = {stages}, data = {data}, tflops = 0.1{experts} }} }}\n",
+        );
+        let [events, windows] = [Scheduling::Events, Scheduling::Windows].map(|scheduling| {
+            let mut network = network(&text);
+            network.schedule_in(scheduling);
+            record(network)
+        });
+        prop_assert_eq!(&events.ending, &Ending::Complete);
+        prop_assert_eq!(events.fault(), None);
+        prop_assert!(events.ranks.iter().all(|rank| rank.end.is_some()));
+        prop_assert_eq!((events.fingerprint, &events.flows, &events.ranks), (windows.fingerprint, &windows.flows, &windows.ranks));
     }
 }
 

@@ -419,10 +419,16 @@ impl JobConfig {
     /// If the file cannot be read, is no job that can end, or has more ranks than there are hosts.
     pub fn open(&self, fabric: &Context, server: Option<&ServerConfig>, seed: u64) -> Result<PlacedJob, Fault> {
         let of_hosts = server.map(|server| server.hosts);
+        let too_few = |key: &'static str| {
+            let message = format!("there are {} hosts, each for one rank", fabric.fabric_hosts());
+            Err(Fault::new(key, message).hint("a larger fabric"))
+        };
+        if self.model.as_ref().is_some_and(|model| model.ranks() > u64::from(fabric.fabric_hosts())) {
+            return too_few("model");
+        }
         if let Some(collective) = &self.collective {
             if collective.ranks > fabric.fabric_hosts() {
-                let message = format!("there are {} hosts, each for one rank", fabric.fabric_hosts());
-                return Err(Fault::new("collective.ranks", message).hint("a larger fabric"));
+                return too_few("collective.ranks");
             }
             if collective.messages(of_hosts) > fabric.sessions_max {
                 let most = fabric.sessions_max;
