@@ -75,14 +75,14 @@ LAYERS = {
         host
     """,
     "job": """
-        error job
+        error job division
         links
         check matching order servers
         builder settings
         progress
         idle loggops
         collective
-        read
+        model read
     """,
     "traffic": """
         compress stamp watch

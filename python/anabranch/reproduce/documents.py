@@ -69,17 +69,18 @@ def _of_paper(root: Path, paper: Paper, page: Path, records: Mapping[str, Record
     """A paper's page, with its summary, if it has one, and its tables; the counts stand in the first of these."""
     own = registry.of_paper(paper.name)
     theirs = {one.name: old[one.name] for one in own if one.name in old}
-    if paper.ranks or not has_claims(own):
-        shown = ranking if paper.ranks else findings
-        parts = [shown.markdown(own, records, theirs), cost(root, own, records)]
-        return insert(page.read_text(encoding="utf-8"), "\n\n".join(filter(None, parts)), where=str(page))
-    told = sections.counts(own, records, theirs)
-    parts = [sections.markdown(own, records, theirs, paper.sections), cost(root, own, records)]
-    text = page.read_text(encoding="utf-8")
+    text, told, parts = page.read_text(encoding="utf-8"), "", [cost(root, own, records)]
+    if paper.ranks:
+        parts.insert(0, ranking.markdown(own, records, theirs))
+    elif has_claims(own):
+        told = sections.counts(own, records, theirs)
+        parts.insert(0, sections.markdown(own, records, theirs, paper.sections))
+    else:
+        parts.insert(0, findings.markdown(own, records, theirs))
     if paper.summary:
         said = comparison.facts(own, records).text(paper.summary, paper, missing=comparison.UNRECORDED)
         paragraphs = [fill(part, WIDTH, break_long_words=False, break_on_hyphens=False) for part in said.split("\n\n")]
-        text = insert(text, "\n\n".join([*paragraphs, told]), HEAD, where=str(page))
+        text = insert(text, "\n\n".join(filter(None, [*paragraphs, told])), HEAD, where=str(page))
     else:
         parts.insert(0, told)
     return insert(text, "\n\n".join(filter(None, parts)), where=str(page))
