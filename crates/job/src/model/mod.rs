@@ -28,6 +28,12 @@ mod step;
 #[cfg(test)]
 mod tests;
 
+/// Parameters of a layer, and bytes of activations, at most: more make no sense, and would overflow.
+const MOST_PARAMETERS: u64 = 1 << 50;
+const MOST_BYTES: u64 = 1 << 50;
+/// The longest computation: a day.
+const LONGEST: Duration = Duration::from_secs(86_400);
+
 /// Bytes of a parameter, or of a value of an activation: BF16.
 const VALUE: u64 = 2;
 
@@ -174,10 +180,20 @@ impl Model {
                 format!("{computations} computations are too many: fewer layers, microbatches or ranks"),
             ));
         }
-        // So that no sum below overflows.
-        let largest =
-            [self.attention, self.feed_forward, self.experts.as_ref().map_or(0, |experts| experts.parameters)];
-        largest.iter().any(|&one| one > 1 << 50).then(|| ("", "a layer of more than 2^50 parameters".to_owned()))
+        // So that nothing below overflows.
+        let experts = self.experts.as_ref();
+        let largest = self.attention.max(self.feed_forward).max(experts.map_or(0, |experts| experts.parameters));
+        if largest > MOST_PARAMETERS {
+            return Some(("", format!("a layer of {largest} parameters: 2^50 at most")));
+        }
+        let values = u128::from(self.sequence) * u128::from(self.hidden);
+        let bytes = values * u128::from(experts.map_or(1, |experts| experts.copies)) * 4;
+        if bytes > u128::from(MOST_BYTES) {
+            return Some(("", format!("activations of up to {bytes} B: 1 PiB at most")));
+        }
+        let active = experts.map_or(0, |experts| experts.active);
+        let longest = self.attends().max(self.computes(self.feed_forward.max(active), 0.0));
+        (longest > LONGEST).then(|| ("tflops", format!("a computation of a layer takes {longest}: more than a day")))
     }
 
     /// The operations of a step. `choice`: which algorithm does each collective.

@@ -113,6 +113,29 @@ fn faults_name_their_key() {
 }
 
 proptest! {
+    /// Nothing overflows, whatever the numbers are: what is not refused is small enough to be a job, or has too many operations.
+    #[test]
+    fn numbers_of_any_size_are_refused_or_taken(
+        numbers in prop::array::uniform7(prop::sample::select(vec![0, 1, 2, 64, 70_000, u32::MAX])),
+        parameters in prop::array::uniform4(prop::sample::select(vec![0, 1000, 1 << 50, u64::MAX])),
+        tflops in prop::sample::select(vec![f64::MIN_POSITIVE, 1e-9, 500.0, 1e6]),
+        with_experts in any::<bool>(),
+    ) {
+        let [hidden, sequence, microbatches, tensor, pipeline, data, copies] = numbers;
+        let [attention, feed_forward, all, active] = parameters;
+        let experts = Experts { ranks: data.clamp(1, 2), parameters: all, active, copies, dispatch_bytes: 4 };
+        let model = Model {
+            layers: pipeline, hidden, sequence, microbatches, tensor, pipeline, data, attention, feed_forward, tflops,
+            experts: with_experts.then_some(experts), gradient_bytes: 8,
+        };
+        let faults = model.check();
+        if faults.is_empty() && model.ranks() <= 256 {
+            let _ = model.job(&Choice::default());
+        } else {
+            prop_assert!(model.ranks() > 256 || model.job(&Choice::default()).is_err());
+        }
+    }
+
     #[test]
     fn any_division_is_a_job_that_ends(
         stages in 1_u32..4, layers in 1_u32..3, tensor in 1_u32..4, experts in 0_u32..3, replicas in 1_u32..3, microbatches in 1_u32..5,
