@@ -143,7 +143,7 @@ def invoke(*arguments: str) -> Result:
 def test_names_are_unique_and_of_a_paper() -> None:
     names = [one.name for one in registry.experiments()]
     assert len(names) == len(set(names))
-    assert [paper.name for paper in registry.papers()] == [*PAPERS, "rivals"]
+    assert [paper.name for paper in registry.papers()] == [*PAPERS, "rivals", "ai"]
 
 
 SIMULATED = [one for one in registry.experiments() if not one.calculate]
