@@ -61,7 +61,7 @@ def tables(record: Record) -> list[str]:
     >>> series = {"ring": {"x": [8, 64], "y": [1.07, 1.2], "high": [1.1, 1.2]}, "tree": {"x": [8], "y": [2]}}
     >>> panel = {"panel": "a", "caption": "Idle", "x_title": "ranks", "y_title": "time (ms)", "series": series}
     >>> print(*tables(SimpleNamespace(figures=[{"figure": "f", "panels": [panel]}])), sep="\n")
-    Idle: time (ms)
+    **Idle**: time (ms)
     | ranks | 8 | 64 |
     |---|---|---|
     | ring | 1.07 ± 0.03 | 1.2 |
@@ -75,7 +75,8 @@ def tables(record: Record) -> list[str]:
                 continue
             lines = [(name, *(_cell(series, place) for place in places)) for name, series in panel["series"].items()]
             heads = (panel.get("x_title") or "", *map(_number, places))
-            found.append(": ".join(filter(None, (panel.get("caption", ""), panel.get("y_title", "")))))
+            caption = panel.get("caption", "")
+            found.append(": ".join(filter(None, (f"**{caption}**" if caption else "", panel.get("y_title", "")))))
             found.append(grid(heads, *lines))
     return found
 
