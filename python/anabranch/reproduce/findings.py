@@ -89,7 +89,7 @@ def _cell(series: Mapping[str, Sequence[Any]], place: object) -> str:
     value, high = series["y"][at], series.get("high", ())
     said = "–" if value is None else _number(value)
     if at < len(high) and high[at] is not None and value is not None and high[at] > value:
-        said += f" ± {high[at] - value:.2g}"
+        said += f" ± {_number(float(f'{high[at] - value:.2g}'))}"
     return said
 
 
