@@ -65,7 +65,8 @@ def test_a_head_has_ten_lines(paper: Paper) -> None:
     facts = comparison.facts(experiments, record.read_all(ROOT, experiments))
     said = facts.text(paper.summary, paper)
     assert len(" ".join(seen(line) for line in said.splitlines())) <= HEAD
-    assert said.count("**What ") >= len(("holds", "does not", "to trust"))
+    parts = ("holds", "does not", "to trust") if documents.has_claims(experiments) else ("to trust",)
+    assert said.count("**What ") >= len(parts)
 
 
 @pytest.mark.parametrize(
