@@ -14,6 +14,7 @@ from anabranch.cli import app
 from anabranch.results.jobs import job_table
 from anabranch.running import job_transports, presets
 from anabranch.running.fabrics import fabric
+from anabranch.running.models import model
 from anabranch.running.transports import transports
 
 ROOT = Path(__file__).parents[2]
@@ -191,9 +192,41 @@ def test_at_100_gbps_transports_have_the_settings_in_which_all_are_compared() ->
         assert value == keys, line
 
 
-def test_fabrics_are_listed_with_their_sources() -> None:
-    code, stdout, _ = run("job", "--fabrics")
+@pytest.mark.parametrize("kind", ["fabric", "model"])
+def test_presets_are_listed_with_their_sources(kind: str) -> None:
+    code, stdout, _ = run("job", f"--{kind}s")
     assert code == 0
-    for name in presets.names("fabric"):
-        assert name in stdout.splitlines()
-    assert stdout.count("source: ") == len(presets.names("fabric"))
+    known = presets.names(kind)
+    assert set(known) <= set(stdout.splitlines())
+    assert stdout.count("source: ") == len(known)
+
+
+SMALL = {
+    "llama-3-405b": "layers=2,pipeline=2,microbatches=2", "llama-3-70b": "layers=2,pipeline=2,microbatches=2,data=2",
+    "gpt-3-175b": "layers=2,pipeline=2,microbatches=2", "mixtral-8x7b": "layers=2,pipeline=2,microbatches=2",
+    "deepseek-v3": "layers=1,pipeline=1,microbatches=1,data=16,experts.ranks=16",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_step_of_every_model_is_a_job(name: str, tmp_path: Path) -> None:
+    code, _, stderr = run("job", name, "--shape", SMALL[name], "--out", str(tmp_path / "r"), "--dry-run")
+    assert code == 0, stderr
+    text = (tmp_path / "r.toml").read_text(encoding="utf-8")
+    assert model(name).source in text
+    shape = tomllib.loads(text)["workload"][0]["job"]["model"]
+    ranks = shape["tensor"] * shape["pipeline"] * shape["data"]
+    assert f"job: {ranks} ranks" in stderr
+
+
+def test_a_step_of_a_model_is_simulated(tmp_path: Path) -> None:
+    code, stdout, stderr = run(
+        "job", "mixtral-8x7b", "fabric.servers=4", "--shape",
+        "layers=2,hidden=64,pipeline=2,microbatches=2,sequence=512,experts.parameters=80000,experts.active=20000,attention=9000",
+        "--out", str(tmp_path / "r"), "--progress", "none", "--no-report",
+    )  # fmt: skip
+    assert code == 0, stderr
+    (row,) = job_table(anabranch.load(tmp_path / "r")).to_dicts()
+    assert row["unfinished"] == 0
+    assert row["step_ns"] > 0
+    assert "job: " in stdout
