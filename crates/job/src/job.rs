@@ -12,6 +12,11 @@ pub const RANKS_MAX: u32 = 1 << 24;
 /// A job has at most so many operations, which bounds what a small file can ask for.
 pub const OPERATIONS_MAX: u64 = 1 << 24;
 
+/// The longest that a computation lasts: a day.
+pub(crate) const LONGEST: Duration = Duration::from_secs(86_400);
+/// The same in nanoseconds.
+pub(crate) const LONGEST_NS: u64 = LONGEST.ps() / 1000;
+
 /// Who a message is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peers {

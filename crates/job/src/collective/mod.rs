@@ -195,6 +195,11 @@ impl Algorithm {
         matches!(self, Self::Chain | Self::DoubleTree)
     }
 
+    /// Whether a member may have several messages to send at once, which leave one after the other, or [so many](CHUNKS_UNDER_WAY) at a time.
+    pub fn sends_in_turn(self) -> bool {
+        self.has_chunks() || matches!(self, Self::Binomial | Self::ScatterAllGather)
+    }
+
     /// How many chunks of a length follow each other: 1 if the algorithm [has none](Self::has_chunks), or there are no bytes. Each of two
     /// trees has half of the bytes.
     pub fn chunks_of(self, size: Bytes, chunk: Bytes) -> u32 {

@@ -18,7 +18,7 @@
 
 use crate::collective::Choice;
 use crate::error::JobError;
-use crate::job::{Job, OPERATIONS_MAX, RANKS_MAX};
+use crate::job::{Job, LONGEST, OPERATIONS_MAX, RANKS_MAX};
 use anabranch_transport::{Bytes, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,8 +31,6 @@ mod tests;
 /// Parameters of a layer, and bytes of activations, at most: more make no sense, and would overflow.
 const MOST_PARAMETERS: u64 = 1 << 50;
 const MOST_BYTES: u64 = 1 << 50;
-/// The longest computation: a day.
-const LONGEST: Duration = Duration::from_secs(86_400);
 
 /// Bytes of a parameter, or of a value of an activation: BF16.
 const VALUE: u64 = 2;

@@ -9,8 +9,9 @@ use crate::error::JobError;
 use crate::job::{Action, Job, Op, Operation, Peers, Place};
 use anabranch_transport::{Bytes, Duration};
 
-/// The streams of parameters and gradients, beside that of computations, 0.
-const PARAMETERS: u8 = 1;
+/// The stream of computations, and that of what goes on beside them: messages between stages, and the end of collectives of replicas.
+const COMPUTES: u8 = 0;
+const BESIDE: u8 = 1;
 
 /// What the next operations of each rank of a stage wait for.
 type Last = Vec<Vec<Op>>;
@@ -158,11 +159,11 @@ impl<'a> Stage<'a> {
 
     /// A collective in each group of a kind; none if there is nothing to send, or nobody to send it to.
     fn collective(&mut self, what: Collective, group: Group, bytes: Bytes, after: Last) -> Result<Last, JobError> {
-        if bytes.0 == 0 {
+        if bytes.0 == 0 || self.division.members(group) == 1 {
             return Ok(after);
         }
         let mut done = after;
-        for members in self.division.groups(group).into_iter().filter(|members| members.len() > 1) {
+        for members in self.division.groups(group) {
             let begins: Last = members.iter().map(|&rank| std::mem::take(&mut done[rank as usize])).collect();
             let ranks: Vec<u32> = members.iter().map(|&rank| self.rank(rank)).collect();
             let ends = add_by_choice(self.job, what, self.choice, &ranks, bytes, &begins)?;
@@ -185,14 +186,14 @@ impl<'a> Stage<'a> {
     }
 
     fn joined(&mut self, rank: u32, before: &[Op]) -> Op {
-        self.add(rank, PARAMETERS, Action::Wait(Duration::ZERO), before)
+        self.add(rank, BESIDE, Action::Wait(Duration::ZERO), before)
     }
 
     /// All ranks compute.
     fn compute(&mut self, time: Duration) {
         for rank in 0..self.division.ranks {
             let before = std::mem::take(&mut self.last[rank as usize]);
-            self.last[rank as usize] = vec![self.add(rank, 0, Action::Calc(time), &before)];
+            self.last[rank as usize] = vec![self.add(rank, COMPUTES, Action::Calc(time), &before)];
         }
     }
 
@@ -201,7 +202,7 @@ impl<'a> Stage<'a> {
         for rank in 0..self.division.ranks {
             let to = Peers::One(stage * self.division.ranks + rank);
             let before = self.last[rank as usize].clone();
-            self.add(rank, PARAMETERS, Action::Send { to, bytes: self.between_stages(), tag: microbatch }, &before);
+            self.add(rank, BESIDE, Action::Send { to, bytes: self.between_stages(), tag: microbatch }, &before);
         }
     }
 
@@ -210,7 +211,7 @@ impl<'a> Stage<'a> {
         for rank in 0..self.division.ranks {
             let from = Some(stage * self.division.ranks + rank);
             let action = Action::Receive { from, bytes: self.between_stages(), tag: Some(microbatch) };
-            let op = self.add(rank, PARAMETERS, action, &[]);
+            let op = self.add(rank, BESIDE, action, &[]);
             self.last[rank as usize].push(op);
         }
     }

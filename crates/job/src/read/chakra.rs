@@ -11,7 +11,7 @@
 use crate::builder::Builder;
 use crate::collective::{self, Choice, Collective};
 use crate::error::JobError;
-use crate::job::{Action, Job, Op, Operation, Peers, Place};
+use crate::job::{Action, Job, LONGEST_NS, Op, Operation, Peers, Place};
 use anabranch_transport::{Bytes, Duration};
 use flate2::read::GzDecoder;
 use prost::Message as _;
@@ -334,8 +334,11 @@ fn kind(number: u64) -> Result<Collective, String> {
 }
 
 fn duration(micros: u64) -> Result<Duration, String> {
-    const DAY: u64 = 86_400_000_000;
-    if micros > DAY { Err(format!("computes for {micros} us: at most a day")) } else { Ok(Duration::from_us(micros)) }
+    if micros > LONGEST_NS / 1000 {
+        Err(format!("computes for {micros} us: at most a day"))
+    } else {
+        Ok(Duration::from_us(micros))
+    }
 }
 
 /// Groups from the JSON that ASTRA-sim reads: `{"1": [0, 1, 2], "2": [3, 4]}`.

@@ -13,12 +13,9 @@
 
 use crate::builder::Builder;
 use crate::error::JobError;
-use crate::job::{Action, Job, Op, Operation, Peers, Place, RANKS_MAX};
+use crate::job::{Action, Job, LONGEST_NS, Op, Operation, Peers, Place, RANKS_MAX};
 use anabranch_transport::{Bytes, Duration};
 use std::collections::BTreeMap;
-
-/// The latest that a computation may last: a day, in nanoseconds.
-const LONGEST_NS: u64 = 86_400_000_000_000;
 
 type Words<'a> = std::slice::Iter<'a, &'a str>;
 

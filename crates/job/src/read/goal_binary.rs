@@ -9,7 +9,7 @@
 
 use crate::builder::Builder;
 use crate::error::JobError;
-use crate::job::{Action, Job, Op, Operation, Peers, Place, RANKS_MAX};
+use crate::job::{Action, Job, LONGEST_NS, Op, Operation, Peers, Place, RANKS_MAX};
 use anabranch_transport::{Bytes, Duration};
 
 /// The first eight bytes.
@@ -18,9 +18,6 @@ pub(super) const MAGIC: [u8; 8] = 4223_u64.to_le_bytes();
 const NODE: usize = 39;
 /// A peer, or a tag, of any value.
 const ANY: u32 = u32::MAX;
-/// The latest that a computation may last: a day, in nanoseconds.
-const LONGEST_NS: u64 = 86_400_000_000_000;
-
 /// What is left of a file or a part of it.
 struct Rest<'a>(&'a [u8]);
 

@@ -18,11 +18,9 @@ use crate::builder::Builder;
 use crate::collective::{Choice, Collective, add_by_choice};
 use crate::division::{Division, Group};
 use crate::error::JobError;
-use crate::job::{Action, Job, OPERATIONS_MAX, Op, Operation, Place, RANKS_MAX};
+use crate::job::{Action, Job, LONGEST_NS, OPERATIONS_MAX, Op, Operation, Place, RANKS_MAX};
 use anabranch_transport::{Bytes, Duration};
 
-/// The latest that anything may last: a day, in nanoseconds.
-const LONGEST_NS: u64 = 86_400_000_000_000;
 /// The stream of updates, beside that of the other computations, 0.
 const UPDATES: u8 = 1;
 /// Words of a layer.

@@ -368,8 +368,7 @@ impl JobConfig {
 
     /// Whether some member may have several messages to send at once, which it sends one after the other.
     pub(crate) fn may_queue(&self) -> bool {
-        let one_by_one = [Algorithm::Binomial, Algorithm::ScatterAllGather];
-        self.may_use(|algorithm| algorithm.has_chunks() || one_by_one.contains(&algorithm))
+        self.may_use(Algorithm::sends_in_turn)
     }
 
     /// Whether a collective may be done by one of these algorithms.
