@@ -133,8 +133,10 @@ def test_every_transport_that_repeats_what_is_lost_takes_jobs(tmp_path: Path) ->
         (["all-reduce", "--ranks", "8", "--size", "1MB", "--algorithm", "bruck"], "bruck does no all-reduce"),
         (["crates/job/tests/data/all_reduce.0.et", "--algorithm", "ring"], "of which collective?"),
         (["llama-3-70b", "--ranks", "64"], "--ranks does not apply: llama-3-70b is a model"),
-        (["llama-3-70b", "--shape", "experts.ranks=8"], "llama-3-70b has no such key"),
-        (["mixtral-8x7b", "--shape", "experts=8"], "mixtral-8x7b has no such key"),
+        (["llama-3-70b", "--shape", "layer=8"], "unknown field `layer`"),
+        (["llama-3-70b", "--shape", "layers.x=8"], "layers of llama-3-70b is no table"),
+        (["llama-3-70b", "--shape", "experts.ranks=8"], "missing field `parameters`"),
+        (["mixtral-8x7b", "--shape", "experts=8"], "expected struct Experts"),
         (["llama-3-70b", "--shape", "layers"], "expected KEY=NUMBER"),
         (["llama-3-70b", "--shape", "layers=10"], "10 layers are no multiple of 4 stages"),
         (["all-reduce", "--ranks", "8", "--size", "1MB", "--shape", "data=2"], "--shape does not apply"),
@@ -190,6 +192,28 @@ def test_at_100_gbps_transports_have_the_settings_in_which_all_are_compared() ->
         for key in path[1:]:
             value = value[key]
         assert value == keys, line
+
+
+def test_the_study_at_400_gbps_has_the_settings_that_jobs_get() -> None:
+    names = ("ndp", "scdp", "eqds", "uec", "hpcc", "dcqcn")
+    own = job_transports.constants(names, 400, "4160B")
+    found = 0
+    for file in sorted((ROOT / "scenarios/ai").glob("*/*.toml")):
+        scenario = tomllib.loads(file.read_text(encoding="utf-8"))
+        if "transport" not in scenario:
+            continue
+        for key, value in scenario["transport"].items():
+            assert key == "name" or own[key] == value, f"{file}: {key}"
+        if "switch" in scenario:
+            assert scenario["switch"] == job_transports.switch("ndp", 400) == job_transports.switch("scdp", 400), file
+        for keys, rows in scenario.get("sweep", {}).items():
+            columns = keys.split(", ")
+            if "switch" in columns:
+                for row in rows:
+                    named = dict(zip(columns, row, strict=True))
+                    assert named["switch"] == job_transports.switch(named["transport.name"], 400), file
+                    found += 1
+    assert found > 20
 
 
 @pytest.mark.parametrize("kind", ["fabric", "model"])

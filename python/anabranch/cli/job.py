@@ -17,9 +17,8 @@ from anabranch.running import outputs
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from anabranch.running.fabrics import Fabric
     from anabranch.running.job import Summary
-    from anabranch.running.models import Model
+    from anabranch.running.presets import Preset
 
 EPILOG = f"""\
 Fabrics and models: `anabranch job --fabrics` and `--models` list them. The scenario is written beside the results, to
@@ -40,8 +39,8 @@ def _models(value: bool) -> None:  # noqa: FBT001 - typer calls it so
         _list(models())
 
 
-def _list(presets: Iterable[Fabric] | Iterable[Model]) -> None:
-    for one in presets:
+def _list(listed: Iterable[Preset]) -> None:
+    for one in listed:
         typer.echo(f"{one.name}\n  {one.summary}\n  source: {one.source}")
     raise typer.Exit
 
@@ -192,13 +191,13 @@ def _algorithms(text: str | None) -> dict[str, str] | None:
     return {kind.strip(): name.strip() for kind, _, name in pairs}
 
 
-def _numbers(text: str | None) -> dict[str, int]:
-    """Read ``layers=16,data=8``."""
+def _numbers(text: str | None) -> dict[str, float]:
+    """Read ``layers=16,tflops=450.5``."""
     pairs = [] if text is None else [pair.partition("=") for pair in text.split(",")]
     for key, _, value in pairs:
-        if not key.strip() or not value.strip().isdecimal():
+        if not key.strip() or not re.fullmatch(r"[0-9]+(\.[0-9]+)?", value.strip()):
             raise AnabranchError(f"--shape {text}: expected KEY=NUMBER", hint="--shape layers=16,data=8")
-    return {key.strip(): int(value) for key, _, value in pairs}
+    return {key.strip(): float(value) if "." in value else int(value) for key, _, value in pairs}
 
 
 def _title(what: str) -> str:

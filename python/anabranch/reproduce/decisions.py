@@ -20,7 +20,12 @@ def folded(title: str, *blocks: str) -> str:
     return "\n\n".join([f"<details><summary>{title}</summary>", *blocks, "</details>"])
 
 
-def decisions(experiments: Sequence[Experiment], records: Mapping[str, Record], facts: prose.Facts) -> str:
+def decisions(
+    experiments: Sequence[Experiment],
+    records: Mapping[str, Record],
+    facts: prose.Facts,
+    title: str = "Decisions where the paper is silent, and remarks",
+) -> str:
     """List the decisions, one that several experiments share once; empty without any."""
     found: dict[str, list[str]] = {}
     for one, _ in recorded(experiments, records):
@@ -31,7 +36,7 @@ def decisions(experiments: Sequence[Experiment], records: Mapping[str, Record], 
     for text, names in found.items():
         named.setdefault(", ".join(names), []).append(text)
     lines = [f"- {names}: {' '.join(texts)}" for names, texts in named.items()]
-    return folded("Decisions where the paper is silent, and remarks", "\n".join(lines)) if lines else ""
+    return folded(title, "\n".join(lines)) if lines else ""
 
 
 def origins(experiments: Sequence[Experiment], records: Mapping[str, Record], old: Mapping[str, str]) -> list[str]:

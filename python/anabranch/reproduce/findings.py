@@ -32,7 +32,6 @@ def markdown(experiments: Sequence[Experiment], records: Mapping[str, Record], o
     old
         The experiments whose records are older than the model, with what they are older than.
     """
-    told = facts(experiments, records)
     blocks = [SEVERAL] if any(len(records[one.name].seeds) > 1 for one in experiments if one.name in records) else []
     section = ""
     for one in experiments:
@@ -46,7 +45,7 @@ def markdown(experiments: Sequence[Experiment], records: Mapping[str, Record], o
         size = "quick size" if record.quick else one.size
         age = ", older than the model" if one.name in old else ""
         blocks += [f"#### {one.title}", f"{one.question} (`{one.name}`, {size}, {seeds}{age})", *tables(record)]
-    decided = decisions(experiments, records, told)
+    decided = decisions(experiments, records, facts(experiments, records), "Remarks")
     if not blocks:
         return "Nothing has been recorded yet."
     return "\n\n".join([*blocks, *filter(None, [decided]), *origins(experiments, records, old)])

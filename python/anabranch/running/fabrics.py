@@ -12,17 +12,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Fabric:
+class Fabric(presets.Preset):
     """A fabric that grows by units.
 
     Attributes
     ----------
-    name
-        As on the command line.
-    summary
-        What it is.
-    source
-        Where its numbers come from.
     grows
         The key of `fabric` that says how many units there are.
     hosts
@@ -35,9 +29,6 @@ class Fabric:
         The table ``host.server``; None if every host is alone.
     """
 
-    name: str
-    summary: str
-    source: str
     grows: str
     hosts: int
     least: int

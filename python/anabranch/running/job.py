@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from anabranch.running.fabrics import Fabric
-    from anabranch.running.models import Model
+    from anabranch.running.presets import Preset
 
 COLLECTIVES = {
     "all-reduce": "ring",
@@ -116,7 +116,7 @@ def scenario(
     *,
     ranks: int,
     packet: str,
-    model: Model | None = None,
+    model: Preset | None = None,
 ) -> str:
     """Write the scenario of a job.
 
@@ -138,7 +138,7 @@ def scenario(
         Of which it is a step, if of one.
     """
     first, *others = transports
-    presets: list[Model | Fabric] = [fabric] if model is None else [model, fabric]
+    presets = [one for one in (model, fabric) if one is not None]
     lines = [
         *(line for one in presets for line in (f"# {one.summary}.", f"# Source: {one.source}.", "")),
         f"name = {_toml(name)}",

@@ -13,47 +13,30 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class Model(presets.Preset):
     """A model and how ranks divide it.
 
     Attributes
     ----------
-    name
-        As on the command line.
-    summary
-        What it is.
-    source
-        Where its numbers come from.
     shape
         The table ``job.model`` of a scenario.
     """
 
-    name: str
-    summary: str
-    source: str
     shape: dict[str, Any]
 
-    def with_shape(self, changes: Mapping[str, int]) -> dict[str, Any]:
+    def with_shape(self, changes: Mapping[str, float]) -> dict[str, Any]:
         """The table ``job.model`` with other layers, replicas, and so on; of experts: ``experts.ranks``.
 
-        Raises
-        ------
-        AnabranchError
-            If there is no such key.
+        Whether there are such keys, the simulator says.
         """
         shape = {key: dict(value) if isinstance(value, dict) else value for key, value in self.shape.items()}
         for key, value in changes.items():
             table, _, own = key.rpartition(".")
-            place = shape.get(table) if table else shape
-            if not isinstance(place, dict) or not isinstance(place.get(own), int):
-                known = [*_keys(self.shape), *(f"experts.{one}" for one in _keys(self.shape.get("experts", {})))]
-                raise AnabranchError(f"--shape {key}: {self.name} has no such key", hint=f"it has {', '.join(known)}")
+            place = shape.setdefault(table, {}) if table else shape
+            if not isinstance(place, dict):
+                raise AnabranchError(f"--shape {key}: {table} of {self.name} is no table")
             place[own] = value
         return shape
-
-
-def _keys(table: Mapping[str, Any]) -> list[str]:
-    return [key for key, value in table.items() if isinstance(value, int)]
 
 
 def model(name: str) -> Model:

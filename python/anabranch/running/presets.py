@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import tomllib
+from dataclasses import dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,25 @@ from anabranch.errors import AnabranchError
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """Something with a name.
+
+    Attributes
+    ----------
+    name
+        As on the command line.
+    summary
+        What it is.
+    source
+        Where its numbers come from.
+    """
+
+    name: str
+    summary: str
+    source: str
 
 
 def _folder(kind: str) -> Traversable:
