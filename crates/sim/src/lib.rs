@@ -16,7 +16,7 @@ pub type Concerns = fn(&scenario::Scenario) -> bool;
 
 /// Parts of the model that only some scenarios concern, with a version of their own each, so that a change of one of them
 /// leaves the results of all other scenarios as they are.
-pub const MODEL_PARTS: [(&str, u32, Concerns); 17] = [
+pub const MODEL_PARTS: [(&str, u32, Concerns); 18] = [
     ("many-to-one sessions", 2, scenario::Scenario::has_coded_reads),
     ("hosts with several links", 2, scenario::Scenario::may_be_multi_homed),
     ("CUBIC", 2, scenario::Scenario::has_cubic),
@@ -34,6 +34,7 @@ pub const MODEL_PARTS: [(&str, u32, Concerns); 17] = [
     ("switches that pause senders", 3, scenario::Scenario::is_lossless),
     ("where pauses begin", 2, scenario::Scenario::has_pauses_by_links),
     ("order of messages in jobs", 2, scenario::Scenario::has_queued_messages),
+    ("turns at a host's link", 2, scenario::Scenario::has_turns),
 ];
 
 pub mod capture;

@@ -50,6 +50,7 @@ mod swift;
 mod timely;
 mod timeouts;
 mod timetable;
+mod turns;
 mod views;
 mod volumes;
 mod window;

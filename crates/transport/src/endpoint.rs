@@ -227,6 +227,18 @@ pub trait Endpoint {
         0
     }
 
+    /// Whether its packets wait until the host's link is free and it is their flow's turn, so that flows of one host share the link packet by
+    /// packet and none of their packets waits behind others that could have been held back. Most protocols queue what they may send.
+    const TAKES_TURNS: bool = false;
+    /// Whether it has a packet that could leave now, if it were its turn. Asked after each call.
+    fn wants_turn(&self) -> bool {
+        false
+    }
+    /// The host's link is free, and it is this end's turn: the packet that leaves now. `None` if it has none any more.
+    fn take_turn(&mut self, _now: Time) -> Option<Transmit<Self::Header>> {
+        None
+    }
+
     /// The change of its claim on a place among the ends of its host, where its scheme ranks them: see [`Standings`](crate::standings::Standings).
     /// The driver asks after all else, and sets the standings that change.
     fn poll_claim(&mut self) -> Option<ClaimChange> {

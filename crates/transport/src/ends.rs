@@ -50,6 +50,15 @@ macro_rules! hand_on {
             $crate::ends::hand_on!(self [$($other)*] end => end.poll_hold())
         }
     };
+    (turns) => {
+        const TAKES_TURNS: bool = true;
+        fn wants_turn(&self) -> bool {
+            matches!(self, Self::Sender(end) if end.wants_turn())
+        }
+        fn take_turn(&mut self, now: $crate::Time) -> Option<$crate::Transmit<Self::Header>> {
+            if let Self::Sender(end) = self { end.take_turn(now) } else { None }
+        }
+    };
     (claims $(, $other:ident)*) => {
         fn poll_claim(&mut self) -> Option<$crate::standings::ClaimChange> {
             $crate::ends::hand_on!(self [$($other)*] end => end.poll_claim())

@@ -204,6 +204,14 @@ impl<E: Endpoint> Pair<E> {
             if hold > 0 {
                 self.pulls[node].hold(self.now, hold);
             }
+            if self.busy_until[node] <= self.now
+                && self.nodes[node].wants_turn()
+                && let Some(t) = self.nodes[node].take_turn(self.now)
+            {
+                self.put_on_wire(node, t);
+                self.nodes[node].set_departure(self.busy_until[node]);
+                progress = true;
+            }
             if self.nodes[node].pending_pulls() > 0 && self.pulls[node].is_empty() {
                 self.pulls[node].push((), 0);
             }
@@ -237,7 +245,9 @@ impl<E: Endpoint> Pair<E> {
             let wire = self.wire.iter().map(|p| p.at).min();
             let timer = self.nodes.iter().filter_map(Endpoint::poll_timeout).min();
             let pull = self.pulls.iter().filter_map(PullQueue::poll_timeout).min();
-            let Some(next) = [wire, timer, pull].into_iter().flatten().min() else { return true };
+            let waits = self.nodes.iter().zip(&self.busy_until).filter(|(node, _)| node.wants_turn());
+            let turn = waits.map(|(_, &free)| free.max(self.now)).min();
+            let Some(next) = [wire, timer, pull, turn].into_iter().flatten().min() else { return true };
             if next > end {
                 return false;
             }
@@ -328,6 +338,12 @@ impl<E: Endpoint> Endpoint for Slow<E> {
     }
     fn poll_hold(&mut self) -> u32 {
         self.end.poll_hold()
+    }
+    fn wants_turn(&self) -> bool {
+        self.end.wants_turn()
+    }
+    fn take_turn(&mut self, now: Time) -> Option<Transmit<E::Header>> {
+        self.end.take_turn(now)
     }
     fn poll_claim(&mut self) -> Option<ClaimChange> {
         self.end.poll_claim()

@@ -74,6 +74,8 @@ pub struct Place {
     pub host: u32,
     /// The host's interface at which packets reach it: that of the last packet. Its pulls are paced there.
     pub interface: u32,
+    /// The interface by which its last packet left, at which it waits for its next turn.
+    pub leaves_by: u32,
     /// Session it belongs to.
     pub session: u32,
     /// For a receiving endpoint: which receiver of the session it is.
@@ -84,6 +86,8 @@ pub struct Place {
     pub feeds: Option<Feed>,
     /// Whether it has given up.
     pub failed: bool,
+    /// Whether it waits for its turn at an interface.
+    pub in_turn: bool,
     /// Whether it has received all that it was to receive.
     pub completed: bool,
     /// The application of a sender that gets its object little by little.

@@ -39,6 +39,8 @@ struct Capabilities<C> {
     divides: bool,
     /// Whether its senders say which of a flow's paths each packet takes.
     sprays: bool,
+    /// Whether flows of a host take turns at its link, a packet each.
+    takes_turns: bool,
     /// Whether its packets say where their data belongs in the flow, so that hosts can put them [in order](super::resequencer).
     ordered: bool,
     /// Whether its senders want the headers back that a full header queue would drop (NDP §3.2.4).
@@ -62,6 +64,7 @@ impl<C> Capabilities<C> {
         retransmits: true,
         divides: false,
         sprays: false,
+        takes_turns: false,
         ordered: false,
         returned_headers: |_| false,
         driven_by: |_| "the sender's window",
@@ -163,6 +166,11 @@ macro_rules! protocols {
                 match &self.protocol { $(Protocol::$name(_) => capabilities::$name().sprays,)+ }
             }
 
+            /// Whether flows of a host take turns at its link: [`Endpoint::TAKES_TURNS`](anabranch_transport::Endpoint::TAKES_TURNS).
+            pub fn takes_turns(&self) -> bool {
+                match &self.protocol { $(Protocol::$name(_) => capabilities::$name().takes_turns,)+ }
+            }
+
             /// Whether its packets say where their data belongs in the flow, so that hosts can put them [in order](super::resequencer).
             pub fn ordered(&self) -> bool {
                 match &self.protocol { $(Protocol::$name(_) => capabilities::$name().ordered,)+ }
@@ -233,7 +241,7 @@ protocols! {
     Roce(roce::RoceConfig): |c, s| {
         let sender = roce::Sender::new(c, s.flow.bytes);
         (roce::Connection::Sender(sender), roce::Connection::Receiver(roce::Receiver::new(c)))
-    }, driven_by: roce::RoceConfig::driven_by;
+    }, takes_turns: true, driven_by: roce::RoceConfig::driven_by;
     /// Several TCP connections for one transfer: Front-Back, MPTCP.
     Multipath(multipath::MultipathConfig): |c, s| {
         (multipath::Connection::connect(c, s.flow, s.now), multipath::Connection::listen(c, s.flow))
@@ -242,7 +250,7 @@ protocols! {
     Uec(uec::UecConfig): |c, s| {
         let sender = uec::Sender::new(c, s.flow.bytes, s.seed);
         (uec::Connection::Sender(sender), uec::Connection::Receiver(uec::Receiver::new(c)))
-    }, sprays: true, driven_by: uec::UecConfig::driven_by;
+    }, sprays: true, takes_turns: true, driven_by: uec::UecConfig::driven_by;
 }
 
 /// NDP's ends of a session with several receivers.

@@ -13,6 +13,8 @@ const _: () = assert!(Arena::<Header>::HEADER == 64, "a header fills one cache l
 #[derive(Clone, Copy)]
 pub(super) struct Entities {
     pub(super) pacers: Entity,
+    /// Of the same interfaces, where flows wait for their turns; else there are none.
+    pub(super) turns: Entity,
     pub(super) next_session: Entity,
     pub(super) next_change: Entity,
     pub(super) sampler: Entity,
@@ -25,13 +27,20 @@ pub(super) struct Entities {
 }
 
 impl Entities {
-    /// For so many ports, so many interfaces of hosts, and so many that switches that lose nothing, controllers and requests for blocks need.
+    /// For so many ports, so many interfaces of hosts, those of them at which flows take turns (all or none), and so many that switches that lose nothing, controllers and requests for blocks need.
     /// Endpoints have timers, as many as there will be.
-    pub(super) fn new(ports: u32, interfaces: u32, lossless: u32, controllers: u32, requests: u32) -> Self {
-        let next_session = ports + interfaces;
+    pub(super) fn new(
+        ports: u32,
+        [interfaces, turns]: [u32; 2],
+        lossless: u32,
+        controllers: u32,
+        requests: u32,
+    ) -> Self {
+        let next_session = ports + interfaces + turns;
         let switches = next_session + 3;
         Self {
             pacers: ports,
+            turns: ports + interfaces,
             next_session,
             next_change: next_session + 1,
             sampler: next_session + 2,
@@ -69,6 +78,18 @@ impl Entities {
     #[inline]
     pub(super) fn pacer(&self, interface: u32) -> Entity {
         self.pacers + interface
+    }
+
+    /// The next turn of the flows that wait at an interface.
+    #[inline]
+    pub(super) fn turn(&self, interface: u32) -> Entity {
+        debug_assert!(self.turns + interface < self.next_session, "some transport takes turns");
+        self.turns + interface
+    }
+
+    /// The interface whose pacer or turn it is.
+    pub(super) fn interface(&self, entity: Entity) -> u32 {
+        if entity < self.turns { entity - self.pacers } else { entity - self.turns }
     }
 
     /// The timer of an endpoint.

@@ -7,7 +7,7 @@ use super::ledger::Ledger;
 use crate::engine::boxes::Arrival;
 use crate::engine::wheel::Entity;
 
-/// Handles the event of an entity that is at a node: a port, a pacer of pulls or a timer. False if it is none of these.
+/// Handles the event of an entity that is at a node: a port, a pacer of pulls, a turn at an interface or a timer. False if it is none of these.
 #[inline]
 pub(super) fn at_node(
     engine: &mut Engine,
@@ -21,9 +21,12 @@ pub(super) fn at_node(
         if let Some(packet) = fabric.arrive(engine, ledger, hosts, entity) {
             hosts.deliver(engine, fabric, ledger, entity, packet);
         }
-    } else if entity < e.next_session {
-        let interface = entity - e.pacers;
+    } else if entity < e.turns {
+        let interface = e.interface(entity);
         hosts.pace(engine, fabric, ledger, interface);
+    } else if entity < e.next_session {
+        let interface = e.interface(entity);
+        hosts.give_turns(engine, fabric, ledger, interface);
     } else if entity >= e.timers {
         let endpoint = entity - e.timers;
         hosts.timer_fires(engine, fabric, ledger, endpoint);

@@ -199,6 +199,16 @@ impl Fabric {
         self.ports[port as usize].idle_at(port, engine.packets.hots(), &mut engine.pending, engine.now)
     }
 
+    /// Whether a port's link works.
+    pub(super) fn is_up(&self, port: PortId) -> bool {
+        self.links_up[(port / 2) as usize]
+    }
+
+    /// What a full packet takes to be sent by a port, in picoseconds.
+    pub(super) fn packet_time(&self, port: PortId) -> u64 {
+        self.ports[port as usize].rate().transmit_time(self.packet_bytes).ps().max(1)
+    }
+
     /// Whether switches that trim cut multicast packets as well.
     #[inline]
     pub(super) fn trims_multicast(&self) -> bool {
@@ -300,10 +310,11 @@ impl Fabric {
         senders: &mut impl Senders,
         node: NodeId,
         id: PacketId,
-    ) {
+    ) -> Option<PortId> {
         let hot = engine.packets.hot_mut(id);
         if hot.has(flag::MULTICAST) {
-            return self.replicate(engine, ledger, senders, node, id);
+            self.replicate(engine, ledger, senders, node, id);
+            return None;
         }
         let port = if self.schemes.is_plain() {
             ecmp(&Hop { routes: &self.routes, node, destination: hot.destination }, &mut hot.path)
@@ -314,6 +325,7 @@ impl Fabric {
             Some(port) => self.send(engine, ledger, senders, port, id),
             None => drop_packet(engine, ledger, id),
         }
+        port
     }
 
     /// A switch, or a host with several links, copies a multicast packet to every branch of the group's tree.
@@ -444,7 +456,8 @@ impl Fabric {
         self.capture_rejected(engine, port, outcome.rejected, returned);
         if returned {
             let node = self.graph.port_owner(port);
-            return self.forward(engine, ledger, senders, node, outcome.rejected);
+            self.forward(engine, ledger, senders, node, outcome.rejected);
+            return;
         }
         drop_packet(engine, ledger, outcome.rejected);
     }

@@ -17,6 +17,7 @@ use attending::{Act, Arrive, Rarely, Turn};
 use interfaces::Interfaces;
 use ranking::Ranking;
 use std::ops::Range;
+use turns::Turns;
 
 mod application;
 mod attending;
@@ -27,12 +28,14 @@ mod part;
 mod paths;
 mod ranking;
 mod reorder;
+mod turns;
 
 /// Hosts, their interfaces, and the endpoints that run on them.
 pub(super) struct Hosts {
     /// Of each host, for routing.
     random: Vec<Stream>,
     interfaces: Interfaces,
+    turns: Turns,
     /// `None`: closed, or being processed right now.
     endpoints: Vec<Option<Hosted>>,
     /// How many of them are open.
@@ -67,6 +70,8 @@ impl Hosts {
     pub(super) fn new(setup: &Setup, packet_bytes: u64) -> Self {
         let mut interfaces = Interfaces::new(&setup.graph, packet_bytes, setup.pull_pace);
         interfaces.particular |= setup.reorder.is_some();
+        let takes_turns = setup.groups.iter().any(|group| group.transport.takes_turns());
+        let turns = Turns::new(if takes_turns { interfaces.ports.len() } else { 0 });
         let stream = |host| random::substream(setup.seed, "spraying", u64::from(host));
         let random = (0..setup.graph.hosts).map(stream).collect();
         let barriers = Barriers::new(&setup.sessions, &setup.groups);
@@ -75,6 +80,7 @@ impl Hosts {
         Self {
             random,
             interfaces,
+            turns,
             endpoints: Vec::new(),
             open_endpoints: 0,
             pulls_by_priority,
@@ -99,6 +105,11 @@ impl Hosts {
     /// How many interfaces all hosts have.
     pub(super) fn interfaces(&self) -> u32 {
         self.interfaces.ports.len() as u32
+    }
+
+    /// Of how many interfaces flows wait for their turn.
+    pub(super) fn interfaces_with_turns(&self) -> u32 {
+        self.turns.interfaces()
     }
 
     /// The first interface of a host.
@@ -246,6 +257,9 @@ impl Hosts {
         let delivered = self.attend(engine, fabric, ledger, id, hosted, act);
         if self.ranking.has_changed() {
             self.tell_standings(engine, fabric, ledger);
+        }
+        if let Some(interface) = self.turns.take_joined() {
+            self.give_turns(engine, fabric, ledger, interface);
         }
         match feeds.zip(delivered) {
             None => {}

@@ -145,7 +145,8 @@ impl Network {
         // Each switch that loses nothing, and the look for deadlocks.
         let lossless = setup.pfc.map_or(0, |_| setup.graph.nodes.len() as u32 - setup.graph.hosts + 1);
         let requests = u32::from(hosts.barriers.exist() || hosts.jobs.exist());
-        let entities = Entities::new(ports, hosts.interfaces(), lossless, controllers, requests);
+        let entities =
+            Entities::new(ports, [hosts.interfaces(), hosts.interfaces_with_turns()], lossless, controllers, requests);
         let engine = Engine::new(entities, horizon, ties, setup.memory_limit);
         let controllers = Controllers::new(&setup.controllers, &setup.graph, setup.seed, &engine);
         let mut network = Self {

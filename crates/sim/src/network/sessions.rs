@@ -273,11 +273,13 @@ impl Opening<'_> {
         let place = Place {
             host,
             interface,
+            leaves_by: interface,
             session: self.session,
             receiver,
             remotes,
             feeds: None,
             failed: false,
+            in_turn: false,
             completed: false,
             application: None,
             group,

@@ -183,6 +183,11 @@ impl Scenario {
         self.uses(TransportName::Homa)
     }
 
+    /// Whether flows of a host take turns at its link.
+    pub(crate) fn has_turns(&self) -> bool {
+        self.workload.iter().any(|workload| self.transport.transport(self.transport_of(workload)).takes_turns())
+    }
+
     /// Whether TCP, if it carries anything, finds losses by time.
     pub(crate) fn has_rack(&self) -> bool {
         self.transport.tcp.rack

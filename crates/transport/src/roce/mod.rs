@@ -35,6 +35,7 @@ pub use receiver::Receiver;
 pub use sender::Sender;
 pub use timely::{TimelyConfig, Variant};
 
+use crate::ends::hand_on;
 use crate::telemetry::Telemetry;
 use crate::{Arrival, Endpoint, Event, Stats, Time, Transmit};
 
@@ -124,11 +125,14 @@ impl Endpoint for Connection {
         }
     }
     fn uses_departure(&self) -> bool {
-        matches!(self, Self::Sender(_))
+        matches!(self, Self::Sender(end) if end.measures_line())
     }
     fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Header>> {
-        either!(self, end => end.next_packet(now))
+        if let Self::Receiver(end) = self { end.next_packet(now) } else { None }
     }
+
+    hand_on!(turns);
+
     fn poll_timeout(&self) -> Option<Time> {
         either!(self, end => end.deadline())
     }

@@ -22,9 +22,9 @@ pub struct Sender {
     fresh: u64,
     /// What is to be sent again besides; empty if it goes back.
     repairs: Repairs,
-    /// When the pace allows the next packet, and when the host's queue is empty.
+    /// When the pace allows the next packet, and whether that time has come.
     paced: Time,
-    departure: Time,
+    due: bool,
     /// When its first packet was handed over, and its bytes; the rate of the link, once known.
     first: Option<(Time, u64)>,
     line: Option<Rate>,
@@ -50,7 +50,7 @@ impl Sender {
             fresh: 0,
             repairs: Repairs::default(),
             paced: Time::ZERO,
-            departure: Time::ZERO,
+            due: true,
             first: None,
             line: None,
             control: None,
@@ -93,8 +93,12 @@ impl Sender {
         self.window().is_none_or(|window| on_their_way() < window)
     }
 
+    /// Whether it is still to be told when its packets leave.
+    pub(super) fn measures_line(&self) -> bool {
+        self.line.is_none() && self.first.is_some()
+    }
+
     pub(super) fn set_departure(&mut self, at: Time) {
-        self.departure = at;
         // The link was free when its first packet was handed over: how long that takes tells the link's rate.
         if let Some((handed, size)) = self.first.filter(|&(handed, _)| self.line.is_none() && at > handed) {
             let bits = u128::from(size) * 8 * u128::from(PS_PER_S);
@@ -121,6 +125,11 @@ impl Sender {
     }
 
     pub(super) fn receive(&mut self, now: Time, arrival: &Arrival<Header>) {
+        self.on_answer(now, arrival);
+        self.due = self.paced <= now;
+    }
+
+    fn on_answer(&mut self, now: Time, arrival: &Arrival<Header>) {
         let (expected, goes_back, got) = match arrival.header.bth {
             Bth::Ack(expected) => (expected, false, None),
             Bth::Nak(expected) => (expected, true, None),
@@ -155,6 +164,7 @@ impl Sender {
     }
 
     pub(super) fn time_passes(&mut self, now: Time) {
+        self.due = self.paced <= now;
         if self.over || self.timeout.is_none_or(|at| now < at) {
             return;
         }
@@ -172,8 +182,13 @@ impl Sender {
         }
     }
 
-    pub(super) fn next_packet(&mut self, now: Time) -> Option<Transmit<Header>> {
-        if !self.has_packet() || now < self.paced.max(self.departure) {
+    /// Whether a packet only waits for its turn.
+    pub(super) fn wants_turn(&self) -> bool {
+        self.due && self.has_packet()
+    }
+
+    pub(super) fn take_turn(&mut self, now: Time) -> Option<Transmit<Header>> {
+        if !self.wants_turn() {
             return None;
         }
         let psn = self.next_psn();
@@ -189,6 +204,7 @@ impl Sender {
         self.fresh = self.fresh.max(self.next);
         self.first.get_or_insert((now, size));
         let asks = self.pace(now, Packet { psn, size, header, repeats });
+        self.due = self.paced <= now;
         self.timeout.get_or_insert(now + self.config.timeout);
         let ect = self.config.congestion.as_ref().is_some_and(Congestion::is_marked);
         let bth = Bth::Data { psn: psn as u32, message: self.message, asks };
@@ -217,7 +233,7 @@ impl Sender {
     }
 
     pub(super) fn deadline(&self) -> Option<Time> {
-        let sends = self.has_packet().then(|| self.paced.max(self.departure));
+        let sends = (!self.due && self.has_packet()).then_some(self.paced);
         sends.into_iter().chain(self.timeout).min()
     }
 

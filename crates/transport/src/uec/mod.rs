@@ -46,6 +46,7 @@ impl Endpoint for Connection {
     hand_on!(basic);
     hand_on!(available);
     hand_on!(pulls);
+    hand_on!(turns);
 
     fn congestion_window(&self) -> Option<u64> {
         match self {

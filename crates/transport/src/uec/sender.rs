@@ -40,8 +40,6 @@ pub struct Sender {
     received: u64,
     timer: RetransmissionTimer,
     deadline: Time,
-    /// When the next packet can leave the host, if that is not at once.
-    departure: Time,
     /// The receiver has answered since the last timeout.
     answered: bool,
     request: Request,
@@ -70,7 +68,6 @@ impl Sender {
             received: 0,
             timer: RetransmissionTimer::new(config.rto, config.rto_initial, config.retries),
             deadline: NEVER,
-            departure: Time::ZERO,
             answered: false,
             request: Request::None,
             packet: config.packet.0 as u32,
@@ -302,19 +299,20 @@ impl Endpoint for Sender {
         self.arm(now);
     }
 
-    #[inline]
-    fn set_departure(&mut self, at: Time) {
-        self.departure = at;
+    fn poll_transmit(&mut self, _now: Time) -> Option<Transmit<Header>> {
+        None
     }
 
+    // What waits in the host's queue can no longer be held back when the receiver answers.
+    const TAKES_TURNS: bool = true;
+
     #[inline]
-    fn uses_departure(&self) -> bool {
+    fn wants_turn(&self) -> bool {
         self.has_packet()
     }
 
-    fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Header>> {
-        // What waits in the host's queue can no longer be held back when the receiver answers.
-        if self.done || self.departure > now {
+    fn take_turn(&mut self, now: Time) -> Option<Transmit<Header>> {
+        if self.done {
             return None;
         }
         if self.request == Request::Due {
@@ -357,8 +355,7 @@ impl Endpoint for Sender {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        let next = if self.has_packet() { self.deadline.min(self.departure) } else { self.deadline };
-        (next != NEVER).then_some(next)
+        (self.deadline != NEVER).then_some(self.deadline)
     }
 
     fn poll_event(&mut self) -> Option<Event> {

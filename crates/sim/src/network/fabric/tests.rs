@@ -104,7 +104,7 @@ impl Bench {
             pulls_by_priority: false,
         };
         let fabric = Fabric::new(&setup, 1500);
-        let engine = Engine::new(Entities::new(setup.graph.ports(), 4, 0, 0, 0), 22_000_000, 1, u64::MAX);
+        let engine = Engine::new(Entities::new(setup.graph.ports(), [4, 0], 0, 0, 0), 22_000_000, 1, u64::MAX);
         let mut ledger = Ledger::new(setup.sessions, setup.groups);
         let session = ledger.open();
         ledger.add_endpoint(session);

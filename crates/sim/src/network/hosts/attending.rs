@@ -134,6 +134,21 @@ impl Act for Turn {
     }
 }
 
+/// The link of its host is free, and it is its turn.
+pub(super) struct LinkFree;
+
+impl Act for LinkFree {
+    #[inline]
+    fn on<E: Endpoint<Header: HostedHeader>>(
+        self,
+        endpoint: &mut E,
+        _engine: &mut Engine,
+        now: Time,
+    ) -> Acted<E::Header> {
+        endpoint.take_turn(now).map_or(Acted::Nothing, Acted::Sends)
+    }
+}
+
 /// An act on an endpoint in its place.
 struct Attending<'a, A> {
     hosts: &'a mut Hosts,
@@ -192,6 +207,10 @@ impl<A: Act> Visit for Attending<'_, A> {
         }
         if let Some(change) = endpoint.poll_claim() {
             hosts.ranking.update(id, place, change);
+        }
+        if E::TAKES_TURNS && open && !place.in_turn && endpoint.wants_turn() {
+            place.in_turn = true;
+            hosts.turns.join(place.leaves_by, id);
         }
         let pulls = open && (E::RANKS_PULLS || place.pulling.is_none()) && endpoint.pending_pulls() > 0;
         let urgency = || if E::RANKS_PULLS || hosts.pulls_by_priority { endpoint.pull_priority() } else { IN_TURN };
@@ -325,7 +344,9 @@ impl Hosts {
             engine.pending.stamps.take(packet);
         }
         if self.interfaces.several {
-            return fabric.forward(engine, ledger, self, place.host, packet);
+            let port = fabric.forward(engine, ledger, self, place.host, packet);
+            place.leaves_by = port.map_or(place.leaves_by, |port| self.interfaces.of_port(port));
+            return;
         }
         let port = self.interfaces.ports[place.host as usize];
         fabric.send(engine, ledger, self, port, packet);

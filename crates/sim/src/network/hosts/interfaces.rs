@@ -58,6 +58,11 @@ impl Interfaces {
         self.first[host as usize] as usize..end
     }
 
+    /// Where hosts have several: that of a host's own port.
+    pub(super) fn of_port(&self, port: PortId) -> u32 {
+        self.reached_by(port ^ 1)
+    }
+
     /// Where hosts have several: the interface that a port leads to.
     pub(super) fn reached_by(&self, port: PortId) -> u32 {
         self.reached_by[port as usize]

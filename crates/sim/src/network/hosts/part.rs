@@ -22,6 +22,7 @@ impl Hosts {
         Self {
             random: self.random.clone(),
             interfaces: self.interfaces.clone(),
+            turns: self.turns.clone(),
             endpoints: Vec::new(),
             open_endpoints: 0,
             pulls_by_priority: self.pulls_by_priority,
@@ -108,6 +109,7 @@ impl Hosts {
             self.ranking.swap(host, &mut part.ranking);
             for interface in self.interfaces.of(host as u32) {
                 std::mem::swap(&mut self.interfaces.pulls[interface], &mut part.interfaces.pulls[interface]);
+                self.turns.swap(interface, &mut part.turns);
             }
         }
     }

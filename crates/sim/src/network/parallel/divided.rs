@@ -261,7 +261,7 @@ impl Divided {
             let node = if entity < pacers {
                 fabric.graph().port_peer(entity)
             } else if entity < next_session {
-                hosts.host_of_interface(fabric.graph(), entity - pacers)
+                hosts.host_of_interface(fabric.graph(), engine.entities.interface(entity))
             } else if entity == next_session {
                 for part in &mut self.parts {
                     part.engine.pending.wheel.schedule(entity, time);

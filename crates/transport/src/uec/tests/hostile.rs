@@ -11,7 +11,7 @@ fn arrival(header: Header) -> Arrival<Header> {
 }
 
 fn drain(end: &mut impl Endpoint, now: Time) -> usize {
-    std::iter::from_fn(|| end.poll_transmit(now)).take(100_000).count()
+    std::iter::from_fn(|| end.poll_transmit(now).or_else(|| end.take_turn(now))).take(100_000).count()
 }
 
 #[test]
