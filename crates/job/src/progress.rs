@@ -264,6 +264,19 @@ impl Progress {
         Times { started: known(started), ended: known(ended) }
     }
 
+    /// Of each operation that receives and knows its message, when that left; of all others nothing.
+    pub fn sent(&self) -> Vec<Option<Time>> {
+        let mut sent = vec![None; self.spans.len()];
+        for (&op, &first) in self.job.sends().iter().zip(&self.first_delivery) {
+            let Some(left) = self.times(op).started else { continue };
+            let own = &self.fates[first as usize..][..self.job.receivers(op).len()];
+            for receive in own.iter().filter_map(|fate| fate.receive) {
+                sent[receive as usize] = Some(left);
+            }
+        }
+        sent
+    }
+
     /// How each rank has spent its time.
     pub fn ranks(&self) -> Vec<RankTimes> {
         self.ranks.iter().map(|rank| rank.times).collect()

@@ -102,6 +102,9 @@ fn write_files(folder: &Path, entry: &RunEntry, record: &RunRecord) -> Result<()
     if !record.ranks.is_empty() {
         files.push(("ranks.parquet", tables::ranks(run, &record.ranks)));
     }
+    if !record.operations.is_empty() {
+        files.push(("operations.parquet", tables::operations(run, &record.operations)));
+    }
     if !record.series.is_empty() {
         files.push(("series.parquet", tables::series(run, &record.series)));
     }

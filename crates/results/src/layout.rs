@@ -19,7 +19,8 @@ pub(crate) const ENTRY: &str = "run.json";
 pub(crate) const TABLES: [&str; 2] = ["flows.parquet", "links.parquet"];
 
 /// Files in the folder of a run.
-const FILES: [&str; 6] = [TABLES[0], TABLES[1], "blocks.parquet", "ranks.parquet", "series.parquet", ENTRY];
+const FILES: [&str; 7] =
+    [TABLES[0], TABLES[1], "blocks.parquet", "ranks.parquet", "operations.parquet", "series.parquet", ENTRY];
 
 /// In the folder of a run: that of its packet captures.
 pub(crate) const CAPTURES: &str = "packets";

@@ -1,6 +1,6 @@
 //! Rows to Arrow columns: one function per table, columns in the order of `docs/reference/results.md`.
 
-use anabranch_sim::measure::{BlockRow, FlowRow, LinkRow, RankRow};
+use anabranch_sim::measure::{BlockRow, FlowRow, LinkRow, OperationRow, RankRow};
 use anabranch_sim::network::Sample;
 use arrow_array::builder::StringDictionaryBuilder;
 use arrow_array::types::Int32Type;
@@ -41,6 +41,14 @@ fn maybe_f64s(values: impl Iterator<Item = Option<f64>>) -> ArrayRef {
     Arc::new(values.collect::<Float64Array>())
 }
 
+fn maybe_u32s(values: impl Iterator<Item = Option<u32>>) -> ArrayRef {
+    Arc::new(values.collect::<UInt32Array>())
+}
+
+fn maybe_u64s(values: impl Iterator<Item = Option<u64>>) -> ArrayRef {
+    Arc::new(values.collect::<UInt64Array>())
+}
+
 fn bools(values: impl Iterator<Item = bool>) -> ArrayRef {
     Arc::new(values.map(Some).collect::<BooleanArray>())
 }
@@ -56,7 +64,7 @@ pub(crate) fn flows(run: &str, rows: &[FlowRow]) -> Result<RecordBatch, ArrowErr
         ("run", text(rows.iter().map(|_| run)), false),
         ("session", u32s(rows.iter().map(|r| r.session)), false),
         ("request", u32s(rows.iter().map(|r| r.request)), false),
-        ("block", Arc::new(rows.iter().map(|r| r.block).collect::<UInt32Array>()), true),
+        ("block", maybe_u32s(rows.iter().map(|r| r.block)), true),
         ("workload", text(rows.iter().map(|r| &*r.workload)), false),
         ("mode", text(rows.iter().map(|r| r.mode)), false),
         ("background", bools(rows.iter().map(|r| r.background)), false),
@@ -148,6 +156,25 @@ pub(crate) fn ranks(run: &str, rows: &[RankRow]) -> Result<RecordBatch, ArrowErr
         ("computing_ns", f64s(rows.iter().map(|r| ns(r.computing.ps()))), false),
         ("exposed_ns", maybe_f64s(rows.iter().map(exposed)), true),
         ("idle_end_ns", maybe_f64s(rows.iter().map(|r| r.idle_end.map(|t| ns(t.ps())))), true),
+    ];
+    RecordBatch::try_from_iter_with_nullable(columns)
+}
+
+/// `operations.parquet`.
+pub(crate) fn operations(run: &str, rows: &[OperationRow]) -> Result<RecordBatch, ArrowError> {
+    let columns: Vec<(&str, ArrayRef, bool)> = vec![
+        ("run", text(rows.iter().map(|_| run)), false),
+        ("workload", text(rows.iter().map(|r| &*r.workload)), false),
+        ("rank", u32s(rows.iter().map(|r| r.rank)), false),
+        ("stream", u32s(rows.iter().map(|r| u32::from(r.stream))), false),
+        ("kind", text(rows.iter().map(|r| r.kind)), false),
+        ("peer", maybe_u32s(rows.iter().map(|r| r.peer)), true),
+        ("size_bytes", maybe_u64s(rows.iter().map(|r| r.bytes)), true),
+        ("inside_server", bools(rows.iter().map(|r| r.inside)), false),
+        ("place", maybe_u32s(rows.iter().map(|r| r.place)), true),
+        ("sent_ns", maybe_f64s(rows.iter().map(|r| r.sent.map(|t| ns(t.ps())))), true),
+        ("start_ns", f64s(rows.iter().map(|r| ns(r.start.ps()))), false),
+        ("end_ns", maybe_f64s(rows.iter().map(|r| r.end.map(|t| ns(t.ps())))), true),
     ];
     RecordBatch::try_from_iter_with_nullable(columns)
 }

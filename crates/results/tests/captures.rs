@@ -141,6 +141,7 @@ fn a_run_whose_captures_were_removed_is_not_written() {
         links: Vec::new(),
         blocks: Vec::new(),
         ranks: Vec::new(),
+        operations: Vec::new(),
         series: Vec::new(),
         captures: Ok(Vec::new()),
         conservation: Conservation::default(),

@@ -410,6 +410,7 @@ fn on_threads(threads: usize) -> Vec<RunRecord> {
             windows: vec![0, 1],
             goodput: true,
             volumes: true,
+            operations: true,
             warmup: us(300),
             window: Some(us(1_100)),
         };

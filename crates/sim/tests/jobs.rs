@@ -101,6 +101,50 @@ fn messages_begin_when_their_operations_do() {
 }
 
 #[test]
+fn operations_are_recorded_where_that_is_asked_for_and_change_nothing() {
+    let goal = "num_ranks 3\nrank 0 {\nthere: send 10000b to 1\nback: recv 20000b from 2\n}\n\
+                rank 1 {\ngot: recv 10000b from 0\nthink: calc 5000\nthink requires got\non: send 20000b to 2\non requires think\n}\n\
+                rank 2 {\ngot: recv 20000b from 1\nback: send 20000b to 0\nback requires got\n}\n";
+    let file = file("operations.goal", goal);
+    let text = scenario(STAR, "ndp", &file, "") + "[host.server]\nhosts = 2\nrate = '100Gbps'\nlatency = '1us'\n";
+    let (plain, told) = (run(&text), run(&(text.clone() + "[measure]\noperations = true\n")));
+    assert!(plain.operations.is_empty());
+    assert_eq!((plain.fingerprint, &plain.ranks), (told.fingerprint, &told.ranks));
+    let rows: Vec<_> =
+        told.operations.iter().map(|row| (row.rank, row.kind, row.peer, row.bytes, row.inside, row.place)).collect();
+    let of = |rank, kind, peer, bytes, inside, line| (rank, kind, Some(peer), Some(bytes), inside, Some(line));
+    assert_eq!(
+        rows,
+        [
+            of(0, "send", 1, 10_000, true, 3),
+            of(0, "receive", 2, 20_000, false, 4),
+            of(1, "receive", 0, 10_000, true, 7),
+            (1, "compute", None, None, false, Some(8)),
+            of(1, "send", 2, 20_000, false, 10),
+            of(2, "receive", 1, 20_000, false, 14),
+            of(2, "send", 0, 20_000, false, 15),
+        ]
+    );
+    let [_, _, got, think, on, arrived, _] = &told.operations[..] else { panic!("seven operations") };
+    // 800 ns at the rate of the server's link, and the latency.
+    assert_eq!((got.start, got.end), (Time::ZERO, Some(Time(1_800_000))));
+    assert_eq!((think.start, think.end), (Time(1_800_000), Some(Time(6_800_000))));
+    assert_eq!(on.start, Time(6_800_000));
+    assert_eq!((arrived.start, arrived.end), (Time::ZERO, told.flows[0].end), "ready from the start");
+    assert_eq!((got.sent, arrived.sent, on.sent), (Some(Time::ZERO), Some(on.start), None));
+}
+
+#[test]
+fn operations_are_refused_where_there_is_no_job() {
+    let text = format!(
+        "fabric = {STAR}\ntransport = {{ name = 'ndp' }}\n[[workload]]\nsessions = 1\nsizes = {{ law = 'fixed', size = '1KB' }}\nplacement = {{ pattern = 'random' }}\n\
+         [measure]\noperations = true\n"
+    );
+    let error = parse("test.toml", &text, &[]).err().map(|e| e.to_string()).unwrap_or_default();
+    assert!(error.contains("no workload has a `job`"), "{error}");
+}
+
+#[test]
 fn hosts_that_take_time_for_messages() {
     let goal = "num_ranks 2\nrank 0 {\na: send 1000b to 1\nb: send 1000b to 1\nb requires a\n}\nrank 1 {\nrecv 1000b from 0\nrecv 1000b from 0\n}\n";
     let file = file("overhead.goal", goal);

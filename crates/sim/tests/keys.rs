@@ -108,8 +108,11 @@ fn outcome(text: &str, overrides: &[String]) -> Result<String, String> {
         let captures = plan.captures(run, network.graph()).map_err(|e| e.to_string())?;
         let ending = network.run(|_| true);
         let record = RunRecord::take(&mut network, ending);
-        let RunRecord { fingerprint, ending, flows, links, series, .. } = record;
-        let _ = writeln!(all, "{fingerprint:016x} {ending:?}\n{flows:?}\n{links:?}\n{series:?}\n{captures:?}");
+        let RunRecord { fingerprint, ending, flows, links, operations, series, .. } = record;
+        let _ = writeln!(
+            all,
+            "{fingerprint:016x} {ending:?}\n{flows:?}\n{links:?}\n{operations:?}\n{series:?}\n{captures:?}"
+        );
     }
     Ok(all)
 }

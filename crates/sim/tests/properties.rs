@@ -72,7 +72,7 @@ proptest! {
         // A run lasts up to seconds of waiting: no more than about 1000 samples.
         let interval = Duration(interval.max(first.simulated.ps() / 1_000));
         let windows = (0..world.sessions.len() as u32).collect();
-        let watched = Setup { sampling: Sampling { interval, queues: true, links: true, windows, goodput: true, volumes: true, warmup: interval * 3, window: Some(interval * 7) }, ..world.setup() };
+        let watched = Setup { sampling: Sampling { interval, queues: true, links: true, windows, goodput: true, volumes: true, operations: true, warmup: interval * 3, window: Some(interval * 7) }, ..world.setup() };
         let watched = finish(watched);
         prop_assert_eq!(first.fingerprint, watched.fingerprint);
         // Only which flows count differs, and the time over which links are measured.
@@ -164,6 +164,7 @@ impl Asked {
                 windows,
                 goodput: true,
                 volumes: true,
+                operations: true,
                 warmup: interval * 2,
                 window: None,
             };

@@ -26,6 +26,7 @@ class Table(StrEnum):
     BLOCKS = "blocks"
     JOBS = "jobs"
     RANKS = "ranks"
+    OPERATIONS = "operations"
     SERIES = "series"
 
 

@@ -148,7 +148,7 @@ def job_command(
                 groups=groups,
             )  # fmt: skip
         about = jobs.summary(table, scenario.parent, chosen.server)
-        text = jobs.scenario(_title(what), table, chosen, transports, ranks=about.ranks, packet=packet, model=preset)
+        text = jobs.scenario(_title(what), table, chosen, transports, about=about, packet=packet, model=preset)
         _write(scenario, text, force=force)
         _tell(about, chosen.name, scenario)
         code = runs.run(

@@ -159,6 +159,13 @@ def report_command(
     table: Annotated[
         export.Table | None, typer.Option(help="Which table --csv writes.", show_default="statistics")
     ] = None,
+    trace: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write what the ranks of jobs did as a trace in JSON, for ui.perfetto.dev or chrome://tracing.",
+            metavar="FILE",
+        ),
+    ] = None,
     show: Annotated[
         list[str] | None,
         typer.Option(
@@ -182,6 +189,11 @@ def report_command(
         else:
             export.write(results, csv, table or export.Table.STATISTICS)
             stderr().print(f"csv: {csv}", markup=False)
+        if trace is not None:
+            from anabranch.results import tracing  # noqa: PLC0415
+
+            tracing.write(results, trace)
+            stderr().print(f"trace: {trace}", markup=False)
         runs.write_report(results, show or ())
     raise typer.Exit(1 if results.manifest.incomplete else 0)
 

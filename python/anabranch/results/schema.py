@@ -88,6 +88,22 @@ RANKS: dict[str, pl.DataType] = {
 }
 """One row per rank of a job that has something to do."""
 
+OPERATIONS: dict[str, pl.DataType] = {
+    "run": pl.String(),
+    "workload": pl.String(),
+    "rank": pl.UInt32(),
+    "stream": pl.UInt32(),
+    "kind": pl.String(),
+    "peer": pl.UInt32(),
+    "size_bytes": pl.UInt64(),
+    "inside_server": pl.Boolean(),
+    "place": pl.UInt32(),
+    "sent_ns": pl.Float64(),
+    "start_ns": pl.Float64(),
+    "end_ns": pl.Float64(),
+}
+"""One row per operation of a job that has begun, where the scenario asks for them."""
+
 SERIES: dict[str, pl.DataType] = {
     "run": pl.String(),
     "time_ns": pl.Float64(),
@@ -97,10 +113,10 @@ SERIES: dict[str, pl.DataType] = {
 }
 """Time series, where the scenario asks for any."""
 
-TABLES = {"flows": FLOWS, "links": LINKS, "blocks": BLOCKS, "ranks": RANKS, "series": SERIES}
+TABLES = {"flows": FLOWS, "links": LINKS, "blocks": BLOCKS, "ranks": RANKS, "operations": OPERATIONS, "series": SERIES}
 """Table name to columns."""
 
-OPTIONAL = frozenset({"blocks", "ranks", "series"})
+OPTIONAL = frozenset({"blocks", "ranks", "operations", "series"})
 """Tables that a run may lack."""
 
 ADDED = frozenset(

@@ -122,7 +122,7 @@ class Tables:
         Parameters
         ----------
         table
-            ``flows``, ``links``, ``blocks``, ``ranks`` or ``series``.
+            ``flows``, ``links``, ``blocks``, ``ranks``, ``operations`` or ``series``.
         frame
             Made from ``scan(table)``; default: the table as it is.
 
@@ -169,6 +169,11 @@ class Tables:
         return self.collect("ranks")
 
     @cached_property
+    def operations(self) -> pl.DataFrame:
+        """One row per operation of a job that has begun, with the columns of its run; empty if none are recorded."""
+        return self.collect("operations")
+
+    @cached_property
     def series(self) -> pl.DataFrame:
         """Time series, with the columns of their run; empty if the scenario asks for none."""
         return self.collect("series")
@@ -192,7 +197,7 @@ class Tables:
         Parameters
         ----------
         table
-            ``flows``, ``links``, ``blocks``, ``ranks`` or ``series``.
+            ``flows``, ``links``, ``blocks``, ``ranks``, ``operations`` or ``series``.
 
         Returns
         -------

@@ -29,6 +29,10 @@ COLLECTIVES = {
 """What there is besides files, and by which algorithm if none is named."""
 
 
+MOST_DRAWN = 1_000_000
+"""Operations of a job that are recorded, so that its report shows what ranks do when."""
+
+
 @dataclass(frozen=True, slots=True)
 class Summary:
     """What a job is.
@@ -47,6 +51,11 @@ class Summary:
     messages: int
     computations: int
     size_bytes: int
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether a report is to show what ranks do when, for which all operations are recorded."""
+        return 2 * self.messages + self.computations <= MOST_DRAWN
 
 
 def summary(job: Mapping[str, Any], base: Path, server: Mapping[str, Any] | None) -> Summary:
@@ -114,7 +123,7 @@ def scenario(
     fabric: Fabric,
     transports: Sequence[str],
     *,
-    ranks: int,
+    about: Summary,
     packet: str,
     model: Preset | None = None,
 ) -> str:
@@ -127,11 +136,11 @@ def scenario(
     job
         The table ``job``.
     fabric
-        The fabric, which gets as many units as `ranks` need.
+        The fabric, which gets as many units as the ranks need.
     transports
         Names; of several, results have one row each.
-    ranks
-        Ranks of the job.
+    about
+        What is in the job.
     packet
         A full packet, headers included: ``4160B``.
     model
@@ -144,7 +153,7 @@ def scenario(
         f"name = {_toml(name)}",
         f"description = {_toml(f'{name} on {fabric.name}')}",
         "",
-        *_table("fabric", fabric.of(ranks)),
+        *_table("fabric", fabric.of(about.ranks)),
     ]
     if fabric.server is not None:
         lines += _table("host.server", fabric.server)
@@ -158,6 +167,7 @@ def scenario(
         'name = "job"',
         f"job = {_toml(job)}",
         "",
+        *(_table("measure", {"operations": True}) if about.is_drawn else []),
     ]
     if others:
         rows = [[one, switches[one]] for one in transports]

@@ -36,6 +36,7 @@ fn a_message_there_and_back_and_what_each_waits_for() {
     let progress = drive(b.build().unwrap(), Settings::default());
     // There at 2, thought until 7, back at 11; a sender goes on when all is acknowledged.
     assert_eq!((there, back), (0, 1));
+    assert_eq!(progress.sent(), [None, Some(AT(7)), Some(AT(0)), None, None]);
     assert_eq!(ended_us(&progress), [3, 11, 2, 7, 12]);
     assert_eq!(progress.times(1).started, Some(AT(0)));
     let ranks = progress.ranks();
@@ -119,6 +120,7 @@ fn a_message_that_comes_too_early_waits_for_its_receive() {
     let progress = drive(b.build().unwrap(), Settings::default());
     assert_eq!(ended_us(&progress), [3, 9, 9]);
     assert_eq!(progress.times(late).started, Some(AT(9)));
+    assert_eq!(progress.sent(), [None, None, Some(AT(0))]);
 }
 
 #[test]

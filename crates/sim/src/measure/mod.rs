@@ -2,6 +2,7 @@
 //!
 //! Columns are described in `docs/reference/results.md`; the names here are the same.
 
+mod operations;
 mod ranks;
 
 use crate::capture::CaptureRow;
@@ -154,6 +155,33 @@ pub struct RankRow {
     pub idle_end: Option<Time>,
 }
 
+/// One operation of a job that has begun.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OperationRow {
+    /// Name of the workload whose job it is.
+    pub workload: Arc<str>,
+    /// Whose it is.
+    pub rank: u32,
+    /// Which of the rank's streams it occupies.
+    pub stream: u8,
+    /// `send`, `receive`, `compute` or `wait`.
+    pub kind: &'static str,
+    /// The other rank of a message; of one for several, or from anybody, none.
+    pub peer: Option<u32>,
+    /// Bytes of a message.
+    pub bytes: Option<u64>,
+    /// Whether a message stays inside a server.
+    pub inside: bool,
+    /// Its line or its node in the file of the job.
+    pub place: Option<u32>,
+    /// When the message left that it receives.
+    pub sent: Option<Time>,
+    /// See [`Times`](anabranch_job::progress::Times).
+    pub start: Time,
+    /// The same.
+    pub end: Option<Time>,
+}
+
 /// Everything that one run leaves behind.
 pub struct RunRecord {
     /// How it ended.
@@ -166,6 +194,8 @@ pub struct RunRecord {
     pub blocks: Vec<BlockRow>,
     /// One row per rank of a job that has something to do.
     pub ranks: Vec<RankRow>,
+    /// One row per operation of a job, where they are recorded.
+    pub operations: Vec<OperationRow>,
     /// Time series.
     pub series: Vec<crate::network::Sample>,
     /// Packet captures; the first thing that went wrong with their files.
@@ -186,9 +216,11 @@ impl RunRecord {
     /// Takes the measurements of a network whose run has ended.
     pub fn take(network: &mut Network, ending: Ending) -> Self {
         network.finish();
+        // First: the jobs leave their memory to the flows.
+        let jobs = network.take_jobs();
         Self {
-            // First: the jobs leave their memory to the flows.
-            ranks: ranks::rows(network),
+            operations: operations::rows(network, &jobs),
+            ranks: ranks::rows(network, jobs),
             flows: flows(network),
             links: links(network),
             blocks: blocks(network),

@@ -6,9 +6,10 @@ use anabranch_job::idle::{self, Alone};
 use anabranch_job::progress::RankTimes;
 use anabranch_transport::Rate;
 
-pub(super) fn rows(network: &mut Network) -> Vec<RankRow> {
+/// One for each rank that has something to do.
+pub(super) fn rows(network: &Network, jobs: Vec<JobRow>) -> Vec<RankRow> {
     let mut rows = Vec::new();
-    for mut job in network.take_jobs() {
+    for mut job in jobs {
         let workload = &network.groups()[usize::from(job.group)].name;
         let mut operations = vec![0; job.placed.hosts.len()];
         for operation in job.placed.job.operations() {

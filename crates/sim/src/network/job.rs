@@ -5,7 +5,7 @@
 
 use super::session_group::SessionGroup;
 use crate::workload::{PlacedJob, Session};
-use anabranch_job::progress::RankTimes;
+use anabranch_job::progress::{RankTimes, Times};
 use anabranch_job::{Op, Progress};
 use anabranch_transport::Time;
 use std::collections::VecDeque;
@@ -46,6 +46,8 @@ pub struct JobRow {
     pub first: u32,
     /// How its ranks have spent their time; empty: it has not begun.
     pub ranks: Vec<RankTimes>,
+    /// When each of its operations began and ended, and when the message that it receives left; empty: it has not begun, or nobody asked.
+    pub operations: Vec<(Times, Option<Time>)>,
     /// Its ranks and their hosts.
     pub placed: Arc<PlacedJob>,
 }
@@ -217,12 +219,17 @@ impl Jobs {
         times.started.is_none().then(|| format!("waits, {}", running.placed.job.operations()[op as usize]))
     }
 
-    /// What has become of each.
-    pub(super) fn rows(&self) -> Vec<JobRow> {
+    /// What has become of each, with or without its operations.
+    pub(super) fn rows(&self, operations: bool) -> Vec<JobRow> {
+        let times = |progress: &Progress| {
+            let sent = progress.sent().into_iter();
+            (0..).zip(sent).map(|(op, sent): (Op, _)| (progress.times(op), sent)).collect()
+        };
         let row = |job: &Running| JobRow {
             group: job.group,
             first: job.first,
             ranks: job.progress.as_ref().map(Progress::ranks).unwrap_or_default(),
+            operations: job.progress.as_ref().filter(|_| operations).map(times).unwrap_or_default(),
             placed: Arc::clone(&job.placed),
         };
         self.running.iter().map(row).collect()

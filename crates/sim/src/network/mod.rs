@@ -616,7 +616,7 @@ impl Network {
     /// Takes what has become of the jobs. Call once, at the end: they are forgotten.
     pub fn take_jobs(&mut self) -> Vec<JobRow> {
         self.ledger.forget_jobs();
-        std::mem::take(&mut self.hosts.jobs).rows()
+        std::mem::take(&mut self.hosts.jobs).rows(self.monitor.wants_operations())
     }
 
     /// The fabric.

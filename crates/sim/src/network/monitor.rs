@@ -61,6 +61,11 @@ impl Monitor {
         }
     }
 
+    /// Whether the times of all operations of jobs are wanted.
+    pub(super) fn wants_operations(&self) -> bool {
+        self.sampling.operations
+    }
+
     /// Schedules the first look, if it is to look at anything.
     pub(super) fn start(&self, engine: &mut Engine) {
         if let Some(next) = self.next(0) {

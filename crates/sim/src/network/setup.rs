@@ -39,6 +39,8 @@ pub struct Sampling {
     pub goodput: bool,
     /// Bytes sent by every link that was used.
     pub volumes: bool,
+    /// When each operation of jobs began and ended.
+    pub operations: bool,
     /// When the measured window begins.
     pub warmup: Duration,
     /// How long it lasts; `None`: until the last request.

@@ -208,6 +208,7 @@ fn setup(
             windows,
             goodput: measure.goodput,
             volumes: measure.volumes,
+            operations: measure.operations,
             warmup: measure.warmup,
             window: measure.window,
         },

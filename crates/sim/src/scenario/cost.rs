@@ -14,6 +14,8 @@ const SESSION: u64 = 1_600;
 const FURTHER_END: u64 = 700;
 /// The same of a message of a job, most of which are not on their way: with its operations.
 const MESSAGE: u64 = 800;
+/// Bytes of a recorded operation of a job: its times, its row, and its place in the table's columns.
+const OPERATION: u64 = 240;
 /// Bytes of a link with its two ports and its names, and of an entry of the routing tables.
 const LINK: u64 = 1_600;
 const ROUTE: u64 = 4;
@@ -96,11 +98,14 @@ impl Prepared {
         let graph = &self.graph;
         let sessions = self.sessions.len() as u64;
         let messages: u64 = self.jobs.iter().flatten().map(|placed| placed.network.len() as u64).sum();
+        let recorded = self.jobs.iter().flatten().filter(|_| scenario.measure.operations);
+        let operations: u64 = recorded.map(|placed| placed.job.operations().len() as u64).sum();
         let ends: u64 = self.sessions.iter().map(|s| (s.sources.len() + s.sinks.len()) as u64 - 2).sum();
         let switches = graph.nodes.len() as u64 - u64::from(graph.hosts);
         let parts = [
             (sessions - messages).saturating_mul(SESSION),
             messages.saturating_mul(MESSAGE),
+            operations.saturating_mul(OPERATION),
             ends.saturating_mul(FURTHER_END),
             samples.saturating_mul(SAMPLE_BYTES),
             graph.links.len() as u64 * LINK,

@@ -26,6 +26,9 @@ pub struct Measure {
     /// Bytes that every link has sent since the last sample, headers included; nothing for those that sent none. A packet
     /// counts as a whole when its transmission starts.
     pub volumes: bool,
+    /// When each operation of jobs began and ended, in `operations.parquet`: the timelines of ranks in the report. Needs no `interval`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub operations: bool,
     /// Flows that are requested before this time do not count in statistics: the fabric fills. With it begins the measured window,
     /// over which `utilisation_window` of links is taken.
     pub warmup: Duration,
@@ -52,6 +55,7 @@ impl Default for Measure {
             cwnd: false,
             goodput: false,
             volumes: false,
+            operations: false,
             warmup: Duration::ZERO,
             window: None,
             packets: Vec::new(),

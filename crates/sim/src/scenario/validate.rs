@@ -169,6 +169,9 @@ impl Scenario {
                 ));
             }
         }
+        if self.measure.operations && self.workload.iter().all(|workload| workload.job.is_none()) {
+            faults.push(Fault::new("measure.operations", "no workload has a `job`, so there are no operations"));
+        }
         if self.run.stop_size.is_some() && self.workload.iter().any(|workload| workload.job.is_some()) {
             faults.push(Fault::new("run.stop_size", "a job goes on whatever the size of its messages: not with `job`"));
         }

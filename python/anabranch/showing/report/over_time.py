@@ -240,7 +240,7 @@ def over_time(
         If there is no such link or session, or nothing in that part of the run.
     """
     choice = choice or Choice()
-    runs = _first_runs(results, comparison, point)
+    runs = first_runs(results, comparison, point)
     intervals = {entry.interval_ns for entry in results.manifest.runs if entry.run in runs.values()}
     interval = next(iter(intervals), None)
     if not runs or len(intervals) > 1 or not interval:
@@ -286,7 +286,7 @@ def over_time(
     )
 
 
-def _first_runs(results: Tables, comparison: Comparison, point: Mapping[str, Any]) -> dict[str, str]:
+def first_runs(results: Tables, comparison: Comparison, point: Mapping[str, Any]) -> dict[str, str]:
     """Label of each series value to its run under the first seed."""
     runs = results.runs.filter(~pl.col("status").is_in(EMPTY) & within(point, columns=results.runs.columns))
     found = {}

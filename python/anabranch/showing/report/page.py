@@ -31,6 +31,7 @@ from anabranch.showing.report.charts import Charts
 from anabranch.showing.report.drawing import STEPS, draw
 from anabranch.showing.report.multiples import multiples, with_samples
 from anabranch.showing.report.over_time import MOST_NUMBERS, OFFERED, Choice, over_time
+from anabranch.showing.report.ranks import timelines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -161,6 +162,7 @@ def _panels(
                 "slowdown": _place(charts.slowdown(panel.point, table), specs) if charted else [],
                 "by_size": _place(by_size(charts, panel.point), specs) if charted else [],
                 "goodput": _place(charts.goodput(panel.point), specs) if charted else [],
+                "ranks": _appended(timelines(charts, panel.point), specs) if place < timed else None,
                 "over_time": _over_time(charts, panel, specs, choice, timed) if place < timed else None,
                 "controlled": _place(charts.controlled(panel.point), specs) if charted else [],
                 "settings": _place(charts.settings(panel.point), specs) if charted else [],
@@ -190,7 +192,14 @@ def _over_time(
     if found is None:
         return None
     spec = multiples(found, [comparison.look(value) for value in comparison.values], CONFIG)
-    specs.append(with_samples(found, spec))
+    return _appended(with_samples(found, spec), specs)
+
+
+def _appended(spec: Mapping[str, Any] | None, specs: list[Mapping[str, Any]]) -> int | None:
+    """Number of a specification in the page's list; None if there is none."""
+    if spec is None:
+        return None
+    specs.append(spec)
     return len(specs) - 1
 
 
