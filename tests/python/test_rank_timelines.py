@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 import anabranch
 from anabranch.cli import app
+from anabranch.results import tracing
 from anabranch.results.activities import ACTIVITIES, COMPUTES, NETWORK, NOTHING, SERVER, WAITS, activities
 from anabranch.showing.report import page
 
@@ -182,3 +183,51 @@ def test_a_trace_without_operations_is_refused(tmp_path: Path) -> None:
     assert done.exit_code == 2
     assert "no operations were recorded" in done.output
     assert not (tmp_path / "t.json").exists()
+
+
+def test_what_has_not_ended_lasts_until_the_run_does(step: Results, tmp_path: Path) -> None:
+    file = step.folder.parent / "step.toml"
+    changes = ["sweep={}", 'transport={name="ndp"}', 'run.time_limit="150us"']
+    cut = anabranch.run(file, changes, out=tmp_path / "r", seeds=1)
+    assert cut.operations["end_ns"].null_count() > 0
+    found = activities(cut, cut.ranks["run"][0])
+    assert found is not None
+    assert found.end == 150_000
+    # Nobody has done all that it had to do.
+    assert found.shares[:, -1, ACTIVITIES.index(NOTHING)].max() < 1e-9
+    tracing.write(cut, tmp_path / "t.json")
+    trace = json.loads((tmp_path / "t.json").read_text(encoding="utf-8"))["traceEvents"]
+    open_ones = [event for event in trace if event["args"].get("ended") is False]
+    assert len(open_ones) == cut.operations["end_ns"].null_count()
+    assert all(event["ts"] + event["dur"] == pytest.approx(150) for event in open_ones)
+
+
+def test_jobs_beside_each_other_have_rows_and_processes_of_their_own(tmp_path: Path) -> None:
+    (tmp_path / "x.goal").write_text(HIDDEN, encoding="utf-8")
+    first, second = ('{ name = "a", job = { file = "x.goal" } }', '{ name = "b", job = { file = "x.goal", LATER } }')
+    second = second.replace("LATER", 'start = "100us", hosts = [2, 3]')
+    text = PAIR.replace("hosts = 2", "hosts = 4").replace('{ job = { file = "x.goal" } }', f"{first}, {second}")
+    (tmp_path / "s.toml").write_text(text, encoding="utf-8")
+    two = anabranch.run(tmp_path / "s.toml", out=tmp_path / "r")
+    found = activities(two, two.ranks["run"][0])
+    assert found is not None
+    assert list(found.ranks) == [("a", 0), ("a", 1), ("b", 0), ("b", 1)]
+    assert [(place, first, last) for place, first, last, what in found.spans() if what == COMPUTES] == [
+        (0, 0.0, pytest.approx(450_000, abs=found.end / 480)),
+        (2, pytest.approx(100_000, abs=found.end / 480), 550_000.0),
+    ]
+    processes = [event["args"]["name"] for event in tracing.events(two) if event["name"] == "process_name"]
+    assert [name.split()[-1] for name in processes] == ["a", "b"]
+
+
+def test_as_many_messages_at_once_as_there_are_have_threads_of_their_own(tmp_path: Path) -> None:
+    many = 1200
+    sends = "".join(f"send 8b to 1 tag {tag}\n" for tag in range(many))
+    receives = "".join(f"recv 8b from 0 tag {tag}\n" for tag in range(many))
+    goal = f"num_ranks 2\nrank 0 {{\n{sends}}}\nrank 1 {{\n{receives}}}\n"
+    (tmp_path / "x.goal").write_text(goal, encoding="utf-8")
+    (tmp_path / "s.toml").write_text(PAIR, encoding="utf-8")
+    done = anabranch.run(tmp_path / "s.toml", out=tmp_path / "r")
+    slices = [event for event in tracing.events(done) if event["ph"] == "X"]
+    assert len(slices) == 2 * many
+    assert len({event["tid"] for event in slices}) > many

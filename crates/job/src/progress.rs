@@ -47,6 +47,15 @@ impl Span {
     }
 }
 
+/// The message that a receive has got, or gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Matched {
+    /// The operation that sends it.
+    pub send: Op,
+    /// When it left.
+    pub left: Time,
+}
+
 /// A message and its receivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
@@ -264,17 +273,17 @@ impl Progress {
         Times { started: known(started), ended: known(ended) }
     }
 
-    /// Of each operation that receives and knows its message, when that left; of all others nothing.
-    pub fn sent(&self) -> Vec<Option<Time>> {
-        let mut sent = vec![None; self.spans.len()];
-        for (&op, &first) in self.job.sends().iter().zip(&self.first_delivery) {
-            let Some(left) = self.times(op).started else { continue };
-            let own = &self.fates[first as usize..][..self.job.receivers(op).len()];
+    /// Of each operation that receives and knows its message, which that is; of all others nothing.
+    pub fn matched(&self) -> Vec<Option<Matched>> {
+        let mut matched = vec![None; self.spans.len()];
+        for (&send, &first) in self.job.sends().iter().zip(&self.first_delivery) {
+            let Some(began) = self.times(send).started else { continue };
+            let own = &self.fates[first as usize..][..self.job.receivers(send).len()];
             for receive in own.iter().filter_map(|fate| fate.receive) {
-                sent[receive as usize] = Some(left);
+                matched[receive as usize] = Some(Matched { send, left: began + self.needs(send) });
             }
         }
-        sent
+        matched
     }
 
     /// How each rank has spent its time.

@@ -134,6 +134,25 @@ fn operations_are_recorded_where_that_is_asked_for_and_change_nothing() {
     assert_eq!((got.sent, arrived.sent, on.sent), (Some(Time::ZERO), Some(on.start), None));
 }
 
+/// A receive from anybody knows its sender, and one of a message for several whether that took packets.
+#[test]
+fn receives_know_the_message_that_they_got() {
+    let goal = "num_ranks 3\nrank 0 {\nsend 1000b to 1\n}\nrank 1 {\nrecv 1000b from -1\nsend 1000b to 2\n}\nrank 2 {\nrecv 1000b from -1\n}\n";
+    let file = file("anybody.goal", goal);
+    let servers = "[host.server]\nhosts = 2\nrate = '100Gbps'\nlatency = '1us'\n[measure]\noperations = true\n";
+    let rows = run(&(scenario(STAR, "ndp", &file, ", overhead = '2us'") + servers)).operations;
+    let received: Vec<_> = rows.iter().filter(|row| row.kind == "receive").collect();
+    let told: Vec<_> = received.iter().map(|row| (row.peer, row.inside, row.sent)).collect();
+    assert_eq!(told, [(Some(0), true, Some(at(2))), (Some(1), false, Some(at(2)))]);
+    let gather = format!(
+        "fabric = {STAR}\ntransport = {{ name = 'scdp' }}\n[[workload]]\njob = {{ collective = {{ kind = 'all-gather', \
+         algorithm = 'one-to-many', ranks = 4, size = '40KB' }} }}\n{servers}"
+    );
+    let rows = run(&gather).operations;
+    assert!(rows.iter().all(|row| !row.inside), "each of these messages is for both servers");
+    assert!(rows.iter().filter(|row| row.kind == "receive").all(|row| row.peer.is_some_and(|peer| peer != row.rank)));
+}
+
 #[test]
 fn operations_are_refused_where_there_is_no_job() {
     let text = format!(

@@ -8,7 +8,7 @@ use anabranch_sim::host::protocol::Protocol;
 use anabranch_sim::measure::RunRecord;
 use anabranch_sim::network::{Change, Network, Setup, Stop, Target};
 use anabranch_sim::workload::Session;
-use anabranch_transport::roce::{Congestion, DcqcnConfig, HpccConfig, RoceConfig};
+use anabranch_transport::roce::{Congestion, DcqcnConfig, HpccConfig, RoceConfig, Rules, TimelyConfig};
 use anabranch_transport::uec::{Control, UecConfig};
 use anabranch_transport::{Bytes, Duration, Rate, Time};
 
@@ -27,7 +27,16 @@ fn protocols() -> Vec<(String, Protocol)> {
         let config = UecConfig { control, rate: Some(LINE), round_trip: Some(us(5)), ..UecConfig::default() };
         (format!("{control:?}"), Protocol::Uec(config))
     });
-    let roce = [("RoCE", roce()), ("DCQCN", Protocol::Roce(dcqcn)), ("HPCC", Protocol::Roce(hpcc))];
+    let connectx = DcqcnConfig { rules: Rules::Connectx, ..DcqcnConfig::default() };
+    let connectx = RoceConfig::default().with(Congestion::Dcqcn(connectx));
+    let timely = RoceConfig::default().with(Congestion::Timely(TimelyConfig::default()));
+    let roce = [
+        ("RoCE", roce()),
+        ("DCQCN", Protocol::Roce(dcqcn)),
+        ("DCQCN, ConnectX", Protocol::Roce(connectx)),
+        ("TIMELY", Protocol::Roce(timely)),
+        ("HPCC", Protocol::Roce(hpcc)),
+    ];
     roce.into_iter().map(|(name, protocol)| (name.to_owned(), protocol)).chain(uec).collect()
 }
 
@@ -91,17 +100,42 @@ fn two_links(direct: Rate) -> Graph {
     Graph { hosts: 3, nodes: vec![host(0), host(1), host(2), switch], links, ..Graph::default() }
 }
 
-/// Flows wait for the link that they use, not for others of their host.
+/// Flows wait for the link that they use, not for others of their host, and go by its rate.
 #[test]
 fn a_flow_does_not_wait_for_another_link_of_its_host() {
-    let end = |others: usize| {
-        let mut sessions = vec![unicast(0, 1, 1_000_000)];
-        sessions.extend(std::iter::repeat_n(unicast(0, 2, 1_000_000), others));
-        let record = complete(setup(two_links(LINE), drop_tail(u32::MAX), roce(), Single, sessions));
-        ends(&record)[0]
+    let dcqcn = Protocol::Roce(RoceConfig::default().with(Congestion::Dcqcn(DcqcnConfig::default())));
+    for protocol in [roce(), dcqcn] {
+        let end = |others: usize| {
+            let mut sessions = vec![unicast(0, 1, 1_000_000)];
+            sessions.extend(std::iter::repeat_n(unicast(0, 2, 1_000_000), others));
+            let record = complete(setup(two_links(LINE), drop_tail(u32::MAX), protocol.clone(), Single, sessions));
+            ends(&record)[0]
+        };
+        let (alone, beside) = (end(0), end(8));
+        assert!(alone < 120e-6, "at 100 Gbps: {alone}");
+        // Until its first packet has left, it may wait at the wrong one.
+        let packet = Duration(GBPS.transmit_time(RoceConfig::default().packet.0).ps() * 9).as_secs_f64();
+        assert!(beside - alone < packet, "{alone} alone, {beside} beside others");
+    }
+}
+
+/// What leads nowhere is lost at once, and does not hold the run up. When the link is back, all goes on.
+#[test]
+fn a_host_that_nobody_can_reach_any_more_holds_nothing_up() {
+    // The only way to host 2 is cut beyond the link of the sender, which has another one.
+    let endless = Session { size: None, ..unicast(0, 2, 1) };
+    let cut = |back: Option<Time>| {
+        let mut changes = vec![(at(100), Change::Cut(Target::Link(1)))];
+        changes.extend(back.map(|back| (back, Change::Restore(Target::Link(1)))));
+        let setup = setup(two_links(LINE), drop_tail(u32::MAX), roce(), Single, vec![endless.clone(); 3]);
+        let mut network = Network::new(Setup { stop: Stop::Limit, time_limit: at(10_000), changes, ..setup });
+        let ending = network.run(|network| network.events() < 1_000_000);
+        RunRecord::take(&mut network, ending)
     };
-    let (alone, beside) = (end(0), end(8));
-    // Until its first packet has left, it may wait at the wrong one.
-    let packet = Duration(GBPS.transmit_time(RoceConfig::default().packet.0).ps() * 9).as_secs_f64();
-    assert!(beside - alone < packet, "{alone} alone, {beside} beside others");
+    let most = GBPS.bytes_in(us(10_000)) / RoceConfig::default().packet.0;
+    let (gone, back) = (cut(None), cut(Some(at(1_000))));
+    for record in [&gone, &back] {
+        assert!(record.simulated == at(10_000) && record.conservation.dropped <= most, "{:?}", record.conservation);
+    }
+    assert!(back.conservation.delivered > 10 * gone.conservation.delivered, "{:?}", back.conservation);
 }

@@ -1,7 +1,7 @@
 //! The one trait family that drivers and transports share.
 
 use crate::standings::{ClaimChange, Standing};
-use crate::units::Time;
+use crate::units::{Rate, Time};
 use std::fmt;
 use std::ops::AddAssign;
 
@@ -238,6 +238,8 @@ pub trait Endpoint {
     fn take_turn(&mut self, _now: Time) -> Option<Transmit<Self::Header>> {
         None
     }
+    /// What it handed over at its turn leaves by a link of this rate.
+    fn set_line(&mut self, _rate: Rate) {}
 
     /// The change of its claim on a place among the ends of its host, where its scheme ranks them: see [`Standings`](crate::standings::Standings).
     /// The driver asks after all else, and sets the standings that change.

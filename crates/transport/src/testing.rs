@@ -6,7 +6,7 @@ pub(crate) mod poor;
 
 use crate::pull::PullQueue;
 use crate::standings::{ClaimChange, Standing, Standings};
-use crate::{Arrival, Duration, Endpoint, Event, GROUP, Peer, Stats, Time, Transmit};
+use crate::{Arrival, Duration, Endpoint, Event, GROUP, Peer, Rate, Stats, Time, Transmit};
 use std::collections::VecDeque;
 
 /// What the channel does with a packet.
@@ -209,7 +209,7 @@ impl<E: Endpoint> Pair<E> {
                 && let Some(t) = self.nodes[node].take_turn(self.now)
             {
                 self.put_on_wire(node, t);
-                self.nodes[node].set_departure(self.busy_until[node]);
+                self.nodes[node].set_line(Rate(8_000_000_000_000 / self.ps_per_byte));
                 progress = true;
             }
             if self.nodes[node].pending_pulls() > 0 && self.pulls[node].is_empty() {
@@ -344,6 +344,9 @@ impl<E: Endpoint> Endpoint for Slow<E> {
     }
     fn take_turn(&mut self, now: Time) -> Option<Transmit<E::Header>> {
         self.end.take_turn(now)
+    }
+    fn set_line(&mut self, rate: Rate) {
+        self.end.set_line(rate);
     }
     fn poll_claim(&mut self) -> Option<ClaimChange> {
         self.end.poll_claim()

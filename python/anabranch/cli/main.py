@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from anabranch.base import bundle, core, places
+from anabranch.base import bundle, core, places, targets
 from anabranch.cli import complete, elsewhere, export, progress, runs, synthetic, terminal, volume_report, volumes
 from anabranch.cli.codec import codec_app
 from anabranch.cli.common import EXIT_CODES, INTERRUPTED, describe, errors, stderr, tell
@@ -180,6 +180,8 @@ def report_command(
         from anabranch.results import manifest  # noqa: PLC0415
 
         export.check(folder, csv, table, as_json=as_json)
+        if trace is not None:
+            targets.check(trace, [] if places.is_url(folder) else [folder], "--trace")
         manifest.read(places.reached(folder))  # before Polars is imported: most mistakes show here
         from anabranch.showing.notebook import load  # noqa: PLC0415
 

@@ -21,7 +21,10 @@ WAITS = "waits for a message that nobody has sent yet"
 NOTHING = "nothing to do"
 
 ACTIVITIES = (COMPUTES, NETWORK, SERVER, WAITS, NOTHING)
-"""What a rank is found doing, first things first: where it computes, messages are hidden."""
+"""What a rank is found doing, first things first: where it computes, messages are hidden.
+
+A time that the job gives counts as computed, as in ``ranks.parquet``.
+"""
 
 OWN_TIME = ("compute", "wait")
 """Kinds of operations that are not messages."""
@@ -76,9 +79,12 @@ def activities(results: Tables, run: str, *, parts: int = 480, most: int = 32) -
     """
     table = results.scan("operations").filter(pl.col("run") == run)
     columns = table.select("workload", "rank", "kind", "inside_server", "sent_ns", "start_ns", "end_ns")
-    rows = results.collect("operations", columns.filter(pl.col("end_ns").is_not_null()))
+    rows = results.collect("operations", columns)
     if rows.is_empty():
         return None
+    # What has not ended lasts until the run does.
+    over = next((entry.simulated_ns for entry in results.manifest.runs if entry.run == run), None)
+    rows = rows.with_columns(pl.col("end_ns").fill_null(max(over or 0.0, float(rows["start_ns"].max()))))  # type: ignore[arg-type]
     begin, end = float(rows["start_ns"].min()), float(rows["end_ns"].max())  # type: ignore[arg-type]
     if end <= begin:
         return None

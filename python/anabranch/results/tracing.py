@@ -14,6 +14,7 @@ import polars as pl
 
 from anabranch.base import targets, units
 from anabranch.errors import AnabranchError
+from anabranch.results.activities import OWN_TIME
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -21,11 +22,10 @@ if TYPE_CHECKING:
 
     from anabranch.results.tables import Tables
 
-LANES = 1000
-"""Threads that a rank may have of each kind, by which they are numbered."""
-
 KINDS = ("computations", "network", "server")
 """What the threads of a rank hold, in their order."""
+
+COLUMNS = ("rank", "kind", "peer", "size_bytes", "inside_server", "place", "start_ns", "end_ns")
 
 
 def write(results: Tables, path: Path) -> None:
@@ -34,14 +34,13 @@ def write(results: Tables, path: Path) -> None:
     Raises
     ------
     AnabranchError
-        If no operations were recorded, or a folder or the scenario would be overwritten.
+        If no operations were recorded.
     """
     if results.scan("operations").head(1).collect().is_empty():
         raise AnabranchError(
             f"{results.folder}: no operations were recorded, so there is nothing to trace",
             hint="in the scenario of a job: [measure] operations = true",
         )
-    targets.check(path, [results.folder], "--trace")
     with targets.whole(path) as draft, draft.open("w", encoding="utf-8") as out:
         out.write('{"displayTimeUnit": "ns", "traceEvents": [\n')
         for place, event in enumerate(events(results)):
@@ -50,41 +49,45 @@ def write(results: Tables, path: Path) -> None:
 
 
 def events(results: Tables) -> Iterator[dict[str, Any]]:
-    """All events: names of processes and threads, and a slice for each operation that has ended."""
+    """All events: names of processes and threads, and a slice for each operation.
+
+    An operation that has not ended lasts until its run does.
+    """
     process = 0
-    for run in results.runs["run"]:
-        rows = results.collect("operations", results.scan("operations").filter(pl.col("run") == run))
-        rows = rows.filter(pl.col("end_ns").is_not_null()).sort("workload", "rank", "start_ns", maintain_order=True)
-        point = ", ".join(str(rows[key][0]) for key in results.keys) if not rows.is_empty() else ""
+    table = results.scan("operations")
+    for entry in results.manifest.runs:
+        rows = results.collect("operations", table.filter(pl.col("run") == entry.run))
+        rows = rows.sort("workload", "rank", "start_ns", maintain_order=True)
+        point = "" if rows.is_empty() else ", ".join(str(rows[key][0]) for key in results.keys)
         for (workload,), own in rows.group_by("workload", maintain_order=True):
             process += 1
-            name = " ".join(part for part in (str(run), point, str(workload)) if part)
+            name = " ".join(part for part in (entry.run, point, str(workload)) if part)
             yield _about("process_name", process, 0, name=name)
-            yield from _of_job(own, process)
+            yield from _of_job(own, process, over=entry.simulated_ns or 0.0)
 
 
-def _of_job(rows: pl.DataFrame, process: int) -> Iterator[dict[str, Any]]:
+def _of_job(rows: pl.DataFrame, process: int, *, over: float) -> Iterator[dict[str, Any]]:
     busy: dict[tuple[int, int], _Lanes] = {}
-    for row in rows.select(
-        "rank", "kind", "peer", "size_bytes", "inside_server", "place", "start_ns", "end_ns"
-    ).to_dicts():
-        kind = 0 if row["kind"] in {"compute", "wait"} else 2 if row["inside_server"] else 1
-        lanes = busy.setdefault((row["rank"], kind), _Lanes())
-        lane, is_new = lanes.take(row["start_ns"], row["end_ns"])
-        thread = (row["rank"] * len(KINDS) + kind) * LANES + lane
-        if is_new:
-            yield _about("thread_name", process, thread, name=f"rank {row['rank']}, {KINDS[kind]}")
-            yield _about("thread_sort_index", process, thread, sort_index=thread)
-        told = {"line or node": row["place"]} if row["place"] is not None else {}
+    threads: dict[tuple[int, int, int], int] = {}
+    for row in rows.select(COLUMNS).iter_rows(named=True):
+        kind = 0 if row["kind"] in OWN_TIME else 2 if row["inside_server"] else 1
+        end = max(over, row["start_ns"]) if row["end_ns"] is None else row["end_ns"]
+        lane = busy.setdefault((row["rank"], kind), _Lanes()).take(row["start_ns"], end)
+        key = (row["rank"], kind, lane)
+        if key not in threads:
+            threads[key] = len(threads) + 1
+            yield _about("thread_name", process, threads[key], name=f"rank {row['rank']}, {KINDS[kind]}")
+            yield _about("thread_sort_index", process, threads[key], sort_index=row["rank"] * len(KINDS) + kind)
+        told = {} if row["place"] is None else {"line or node": row["place"]}
         yield {
             "name": _name(row),
             "cat": KINDS[kind],
             "ph": "X",
             "pid": process,
-            "tid": thread,
+            "tid": threads[key],
             "ts": row["start_ns"] / 1e3,
-            "dur": (row["end_ns"] - row["start_ns"]) / 1e3,
-            "args": told,
+            "dur": (end - row["start_ns"]) / 1e3,
+            "args": told if row["end_ns"] is not None else {**told, "ended": False},
         }
 
 
@@ -94,15 +97,15 @@ class _Lanes:
     def __init__(self) -> None:
         self.free_at: list[tuple[float, int]] = []
 
-    def take(self, start: float, end: float) -> tuple[int, bool]:
-        """A lane that is free at `start`, and whether it is a new one."""
+    def take(self, start: float, end: float) -> int:
+        """A lane that is free at `start`."""
         if self.free_at and self.free_at[0][0] <= start:
             lane = self.free_at[0][1]
             heapq.heapreplace(self.free_at, (end, lane))
-            return lane, False
+            return lane
         lane = len(self.free_at)
         heapq.heappush(self.free_at, (end, lane))
-        return lane, True
+        return lane
 
 
 def _name(row: Mapping[str, Any]) -> str:

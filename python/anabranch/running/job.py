@@ -45,17 +45,20 @@ class Summary:
         How many.
     size_bytes
         Of all messages.
+    operations
+        All that ranks do: a message is one at each of its ends.
     """
 
     ranks: int
     messages: int
     computations: int
     size_bytes: int
+    operations: int
 
     @property
     def is_drawn(self) -> bool:
         """Whether a report is to show what ranks do when, for which all operations are recorded."""
-        return 2 * self.messages + self.computations <= MOST_DRAWN
+        return self.operations <= MOST_DRAWN
 
 
 def summary(job: Mapping[str, Any], base: Path, server: Mapping[str, Any] | None) -> Summary:
@@ -77,7 +80,7 @@ def summary(job: Mapping[str, Any], base: Path, server: Mapping[str, Any] | None
     """
     text = core.call("job", json.dumps(job), str(base), None if server is None else json.dumps(server))
     about = json.loads(text)
-    return Summary(about["ranks"], about["messages"], about["computations"], about["bytes"])
+    return Summary(about["ranks"], about["messages"], about["computations"], about["bytes"], about["operations"])
 
 
 def of_model(shape: Mapping[str, Any], algorithms: Mapping[str, str] | None) -> dict[str, Any]:

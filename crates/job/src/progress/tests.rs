@@ -36,7 +36,8 @@ fn a_message_there_and_back_and_what_each_waits_for() {
     let progress = drive(b.build().unwrap(), Settings::default());
     // There at 2, thought until 7, back at 11; a sender goes on when all is acknowledged.
     assert_eq!((there, back), (0, 1));
-    assert_eq!(progress.sent(), [None, Some(AT(7)), Some(AT(0)), None, None]);
+    let matched = |send, us| Some(Matched { send, left: AT(us) });
+    assert_eq!(progress.matched(), [None, matched(answer, 7), matched(there, 0), None, None]);
     assert_eq!(ended_us(&progress), [3, 11, 2, 7, 12]);
     assert_eq!(progress.times(1).started, Some(AT(0)));
     let ranks = progress.ranks();
@@ -58,6 +59,8 @@ fn small_messages_are_copied_and_large_ones_are_waited_for() {
     assert_eq!(ended_us(&progress)[small as usize], 2);
     assert_eq!(ended_us(&progress)[large as usize], 4 + 2 + 1);
     assert_eq!(ended_us(&progress)[2..], [4 + 2, 6 + 2]);
+    let left = progress.matched()[2..].iter().map(|matched| matched.map(|matched| matched.left)).collect::<Vec<_>>();
+    assert_eq!(left, [Some(AT(2)), Some(AT(4))], "after what it takes of the stream");
 }
 
 #[test]
@@ -120,7 +123,7 @@ fn a_message_that_comes_too_early_waits_for_its_receive() {
     let progress = drive(b.build().unwrap(), Settings::default());
     assert_eq!(ended_us(&progress), [3, 9, 9]);
     assert_eq!(progress.times(late).started, Some(AT(9)));
-    assert_eq!(progress.sent(), [None, None, Some(AT(0))]);
+    assert_eq!(progress.matched(), [None, None, Some(Matched { send: 0, left: AT(0) })]);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! [`stack`](super::stack), which dispatches, and one in the registry below.
 
 use super::scdp::ScdpSettings;
-use super::stack::Stack;
+use super::stack::{Stack, takes_turns};
 use crate::fabric::ideal::Packets;
 use crate::workload::Mode;
 use anabranch_transport::{Bytes, Time, homa, multipath, ndp, phost, roce, tcp, udp, uec};
@@ -39,8 +39,6 @@ struct Capabilities<C> {
     divides: bool,
     /// Whether its senders say which of a flow's paths each packet takes.
     sprays: bool,
-    /// Whether flows of a host take turns at its link, a packet each.
-    takes_turns: bool,
     /// Whether its packets say where their data belongs in the flow, so that hosts can put them [in order](super::resequencer).
     ordered: bool,
     /// Whether its senders want the headers back that a full header queue would drop (NDP §3.2.4).
@@ -64,7 +62,6 @@ impl<C> Capabilities<C> {
         retransmits: true,
         divides: false,
         sprays: false,
-        takes_turns: false,
         ordered: false,
         returned_headers: |_| false,
         driven_by: |_| "the sender's window",
@@ -168,7 +165,7 @@ macro_rules! protocols {
 
             /// Whether flows of a host take turns at its link: [`Endpoint::TAKES_TURNS`](anabranch_transport::Endpoint::TAKES_TURNS).
             pub fn takes_turns(&self) -> bool {
-                match &self.protocol { $(Protocol::$name(_) => capabilities::$name().takes_turns,)+ }
+                match &self.protocol { $(Protocol::$name(_) => takes_turns::$name,)+ }
             }
 
             /// Whether its packets say where their data belongs in the flow, so that hosts can put them [in order](super::resequencer).
@@ -241,7 +238,7 @@ protocols! {
     Roce(roce::RoceConfig): |c, s| {
         let sender = roce::Sender::new(c, s.flow.bytes);
         (roce::Connection::Sender(sender), roce::Connection::Receiver(roce::Receiver::new(c)))
-    }, takes_turns: true, driven_by: roce::RoceConfig::driven_by;
+    }, driven_by: roce::RoceConfig::driven_by;
     /// Several TCP connections for one transfer: Front-Back, MPTCP.
     Multipath(multipath::MultipathConfig): |c, s| {
         (multipath::Connection::connect(c, s.flow, s.now), multipath::Connection::listen(c, s.flow))
@@ -250,7 +247,7 @@ protocols! {
     Uec(uec::UecConfig): |c, s| {
         let sender = uec::Sender::new(c, s.flow.bytes, s.seed);
         (uec::Connection::Sender(sender), uec::Connection::Receiver(uec::Receiver::new(c)))
-    }, sprays: true, takes_turns: true, driven_by: uec::UecConfig::driven_by;
+    }, sprays: true, driven_by: uec::UecConfig::driven_by;
 }
 
 /// NDP's ends of a session with several receivers.

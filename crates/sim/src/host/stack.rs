@@ -54,6 +54,13 @@ macro_rules! protocols {
             }
         }
 
+        /// Of each protocol, [`Endpoint::TAKES_TURNS`].
+        #[allow(non_upper_case_globals, reason = "named as the protocols are")]
+        pub(super) mod takes_turns {
+            use super::*;
+            $(pub(in crate::host) const $name: bool = <$endpoint as Endpoint>::TAKES_TURNS;)+
+        }
+
         impl Stack {
             /// See [`Endpoint::subflows`].
             pub fn subflows(&self) -> u8 {

@@ -174,7 +174,7 @@ pub struct OperationRow {
     pub inside: bool,
     /// Its line or its node in the file of the job.
     pub place: Option<u32>,
-    /// When the message left that it receives.
+    /// When the message left that it receives, once that is known.
     pub sent: Option<Time>,
     /// See [`Times`](anabranch_job::progress::Times).
     pub start: Time,

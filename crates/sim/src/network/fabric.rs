@@ -16,7 +16,7 @@ use crate::fabric::queue::{Discipline as _, Enqueued, Queue, fair::Fair, nic::Ni
 use crate::fabric::routing::{Hop, Routes, Schemes, ecmp};
 use crate::host::{EndpointId, Remote};
 use crate::random::{self, Stream};
-use anabranch_transport::Peer;
+use anabranch_transport::{Peer, Rate};
 use balanced::Balancers;
 use ideal::{History, Known};
 use std::cell::{OnceCell, RefCell};
@@ -199,14 +199,14 @@ impl Fabric {
         self.ports[port as usize].idle_at(port, engine.packets.hots(), &mut engine.pending, engine.now)
     }
 
-    /// Whether a port's link works.
-    pub(super) fn is_up(&self, port: PortId) -> bool {
-        self.links_up[(port / 2) as usize]
+    /// The rate of a port's link.
+    pub(super) fn rate(&self, port: PortId) -> Rate {
+        self.ports[port as usize].rate()
     }
 
     /// What a full packet takes to be sent by a port, in picoseconds.
     pub(super) fn packet_time(&self, port: PortId) -> u64 {
-        self.ports[port as usize].rate().transmit_time(self.packet_bytes).ps().max(1)
+        self.rate(port).transmit_time(self.packet_bytes).ps().max(1)
     }
 
     /// Whether switches that trim cut multicast packets as well.

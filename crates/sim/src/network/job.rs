@@ -5,7 +5,7 @@
 
 use super::session_group::SessionGroup;
 use crate::workload::{PlacedJob, Session};
-use anabranch_job::progress::{RankTimes, Times};
+use anabranch_job::progress::{Matched, RankTimes, Times};
 use anabranch_job::{Op, Progress};
 use anabranch_transport::Time;
 use std::collections::VecDeque;
@@ -46,8 +46,8 @@ pub struct JobRow {
     pub first: u32,
     /// How its ranks have spent their time; empty: it has not begun.
     pub ranks: Vec<RankTimes>,
-    /// When each of its operations began and ended, and when the message that it receives left; empty: it has not begun, or nobody asked.
-    pub operations: Vec<(Times, Option<Time>)>,
+    /// When each of its operations began and ended, and which message it receives; empty: it has not begun, or nobody asked.
+    pub operations: Vec<(Times, Option<Matched>)>,
     /// Its ranks and their hosts.
     pub placed: Arc<PlacedJob>,
 }
@@ -222,8 +222,8 @@ impl Jobs {
     /// What has become of each, with or without its operations.
     pub(super) fn rows(&self, operations: bool) -> Vec<JobRow> {
         let times = |progress: &Progress| {
-            let sent = progress.sent().into_iter();
-            (0..).zip(sent).map(|(op, sent): (Op, _)| (progress.times(op), sent)).collect()
+            let matched = progress.matched().into_iter();
+            (0..).zip(matched).map(|(op, matched): (Op, _)| (progress.times(op), matched)).collect()
         };
         let row = |job: &Running| JobRow {
             group: job.group,

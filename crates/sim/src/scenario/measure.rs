@@ -26,7 +26,8 @@ pub struct Measure {
     /// Bytes that every link has sent since the last sample, headers included; nothing for those that sent none. A packet
     /// counts as a whole when its transmission starts.
     pub volumes: bool,
-    /// When each operation of jobs began and ended, in `operations.parquet`: the timelines of ranks in the report. Needs no `interval`.
+    /// When each operation of jobs began and ended, in `operations.parquet`: the timelines of ranks in the report. Off
+    /// by default; needs no `interval`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub operations: bool,
     /// Flows that are requested before this time do not count in statistics: the fabric fills. With it begins the measured window,

@@ -197,6 +197,8 @@ pub struct JobSummary {
     pub bytes: u64,
     /// How many computations there are.
     pub computations: u64,
+    /// All operations: of messages one at each end, computations, and waits.
+    pub operations: u64,
 }
 
 /// A job and the hosts of its ranks.
@@ -397,7 +399,8 @@ impl JobConfig {
             return Err(faults);
         }
         let (job, name) = self.read(base, server.map(|server| server.hosts)).map_err(|fault| vec![fault])?;
-        let mut summary = JobSummary { name, ranks: job.ranks(), ..JobSummary::default() };
+        let operations = job.operations().len() as u64;
+        let mut summary = JobSummary { name, ranks: job.ranks(), operations, ..JobSummary::default() };
         for operation in job.operations() {
             match operation.action {
                 Action::Send { bytes, .. } => {

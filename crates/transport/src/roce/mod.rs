@@ -37,7 +37,7 @@ pub use timely::{TimelyConfig, Variant};
 
 use crate::ends::hand_on;
 use crate::telemetry::Telemetry;
-use crate::{Arrival, Endpoint, Event, Stats, Time, Transmit};
+use crate::{Arrival, Endpoint, Event, Rate, Stats, Time, Transmit};
 
 /// Headers of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,13 +119,10 @@ impl Endpoint for Connection {
     fn handle_timeout(&mut self, now: Time) {
         either!(self, end => end.time_passes(now));
     }
-    fn set_departure(&mut self, at: Time) {
+    fn set_line(&mut self, rate: Rate) {
         if let Self::Sender(end) = self {
-            end.set_departure(at);
+            end.set_line(rate);
         }
-    }
-    fn uses_departure(&self) -> bool {
-        matches!(self, Self::Sender(end) if end.measures_line())
     }
     fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Header>> {
         if let Self::Receiver(end) = self { end.next_packet(now) } else { None }

@@ -6,7 +6,6 @@ use super::repairs::Repairs;
 use super::segments::Packet;
 use super::{Bth, Congestion, Header, Repeat, RoceConfig, packets, whole};
 use crate::retries::Retries;
-use crate::units::PS_PER_S;
 use crate::{Arrival, Event, FailureReason, Rate, Stats, Time, Transmit};
 
 /// A sender of one message.
@@ -25,8 +24,7 @@ pub struct Sender {
     /// When the pace allows the next packet, and whether that time has come.
     paced: Time,
     due: bool,
-    /// When its first packet was handed over, and its bytes; the rate of the link, once known.
-    first: Option<(Time, u64)>,
+    /// The rate of the link by which its first packet left.
     line: Option<Rate>,
     control: Option<Box<Control>>,
     /// When it goes back, if nothing is acknowledged.
@@ -51,7 +49,6 @@ impl Sender {
             repairs: Repairs::default(),
             paced: Time::ZERO,
             due: true,
-            first: None,
             line: None,
             control: None,
             timeout: None,
@@ -93,17 +90,8 @@ impl Sender {
         self.window().is_none_or(|window| on_their_way() < window)
     }
 
-    /// Whether it is still to be told when its packets leave.
-    pub(super) fn measures_line(&self) -> bool {
-        self.line.is_none() && self.first.is_some()
-    }
-
-    pub(super) fn set_departure(&mut self, at: Time) {
-        // The link was free when its first packet was handed over: how long that takes tells the link's rate.
-        if let Some((handed, size)) = self.first.filter(|&(handed, _)| self.line.is_none() && at > handed) {
-            let bits = u128::from(size) * 8 * u128::from(PS_PER_S);
-            self.line = Some(Rate((bits / u128::from(at.since(handed).ps())) as u64));
-        }
+    pub(super) fn set_line(&mut self, rate: Rate) {
+        self.line.get_or_insert(rate);
     }
 
     /// Its congestion control, once the rate of the link is known.
@@ -202,7 +190,6 @@ impl Sender {
         self.stats.data_sent += 1;
         self.stats.retransmitted += u64::from(repeats);
         self.fresh = self.fresh.max(self.next);
-        self.first.get_or_insert((now, size));
         let asks = self.pace(now, Packet { psn, size, header, repeats });
         self.due = self.paced <= now;
         self.timeout.get_or_insert(now + self.config.timeout);

@@ -31,7 +31,7 @@ from anabranch.showing.report.charts import Charts
 from anabranch.showing.report.drawing import STEPS, draw
 from anabranch.showing.report.multiples import multiples, with_samples
 from anabranch.showing.report.over_time import MOST_NUMBERS, OFFERED, Choice, over_time
-from anabranch.showing.report.ranks import timelines
+from anabranch.showing.report.ranks import MOST_PARTS, timelines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -162,7 +162,9 @@ def _panels(
                 "slowdown": _place(charts.slowdown(panel.point, table), specs) if charted else [],
                 "by_size": _place(by_size(charts, panel.point), specs) if charted else [],
                 "goodput": _place(charts.goodput(panel.point), specs) if charted else [],
-                "ranks": _appended(timelines(charts, panel.point), specs) if place < timed else None,
+                "ranks": _appended(timelines(charts, panel.point, MOST_PARTS // timed), specs)
+                if place < timed
+                else None,
                 "over_time": _over_time(charts, panel, specs, choice, timed) if place < timed else None,
                 "controlled": _place(charts.controlled(panel.point), specs) if charted else [],
                 "settings": _place(charts.settings(panel.point), specs) if charted else [],

@@ -26,8 +26,17 @@ ROW = 11
 LEAST = 40
 """Height of a timeline at least."""
 
+RANKS = 32
+"""Ranks of a run that are shown at most."""
 
-def timelines(charts: Charts, point: Mapping[str, Any]) -> dict[str, Any] | None:
+PARTS = (60, 480)
+"""Parts of time of a rank, at least and at most."""
+
+MOST_PARTS = 200_000
+"""The same of a page, all ranks of all runs together: what it takes in the file."""
+
+
+def timelines(charts: Charts, point: Mapping[str, Any], most: int = MOST_PARTS) -> dict[str, Any] | None:
     """Make the timelines of a sweep point, one below the other; None if no operations were recorded.
 
     Parameters
@@ -36,11 +45,13 @@ def timelines(charts: Charts, point: Mapping[str, Any]) -> dict[str, Any] | None
         The maker of the page's charts.
     point
         The sweep point: a panel of the comparison. Of each value of the series it is the first seed.
+    most
+        Parts of time of all ranks together, at most.
     """
-    found: list[tuple[str, Activities]] = []
-    for label, run in first_runs(charts.results, charts.comparison, point).items():
-        if (one := activities(charts.results, run)) is not None:
-            found.append((label, one))
+    runs = first_runs(charts.results, charts.comparison, point)
+    parts = max(PARTS[0], min(PARTS[1], most // (RANKS * max(1, len(runs)))))
+    made = ((label, activities(charts.results, run, parts=parts, most=RANKS)) for label, run in runs.items())
+    found = [(label, one) for label, one in made if one is not None]
     if not found:
         return None
     end = max(one.end for _, one in found)
@@ -69,7 +80,7 @@ def _row(label: str, of: Activities, begin: float, end: float, *, last: bool) ->
         inline(data), title=alt.Title(label, anchor="start", color="currentColor", fontSize=12)
     ).mark_rect()
     drawn: alt.Chart = bars.encode(
-        x=alt.X("from:Q", title=f"time since the job began ({unit})" if last else None, scale=domain, axis=axis),
+        x=alt.X("from:Q", title=f"time since the first operation ({unit})" if last else None, scale=domain, axis=axis),
         x2="to:Q",
         y=alt.Y("rank:N", sort=names, title=None, scale=alt.Scale(domain=names), axis=alt.Axis(grid=False)),
         color=alt.Color("does:N", scale=key, legend=legend),

@@ -185,7 +185,12 @@ impl<A: Act> Visit for Attending<'_, A> {
         let delivered = place.feeds.map(|_| endpoint.stats().bytes_delivered);
         match acted {
             Acted::Nothing => {}
-            Acted::Sends(transmit) => hosts.inject(engine, fabric, ledger, id, place, transmit),
+            Acted::Sends(transmit) => {
+                hosts.inject(engine, fabric, ledger, id, place, transmit);
+                if E::TAKES_TURNS {
+                    endpoint.set_line(fabric.rate(hosts.interfaces.ports[place.leaves_by as usize]));
+                }
+            }
             Acted::Unused(interface) => hosts.interfaces.pulls[interface as usize].refund(now),
         }
         hosts.tell_departure(engine, fabric, place.host, endpoint);

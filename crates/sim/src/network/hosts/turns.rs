@@ -1,8 +1,8 @@
 //! Flows that wait for their host's link: they take turns, a packet each, as the queue pairs of a network adapter do.
 //!
 //! A flow joins the queue of an interface when it has a packet that may leave, once. Whenever the interface has nothing left to send, the
-//! first flow in its queue hands over a packet, and joins it again at the end if it has another. So flows share a link evenly, and a host
-//! with many of them has one event for a packet, not one for each flow that waits.
+//! first flow in its queue hands over a packet, and joins it again at the end if it has another. So flows share a link evenly, by packets, and
+//! a host with many of them has one event for a packet, not one for each flow that waits.
 
 use super::Hosts;
 use super::attending::LinkFree;
@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug, Default)]
 struct Line {
     waiting: VecDeque<EndpointId>,
-    /// Picoseconds: no turn before, whatever the port says.
+    /// Picoseconds: no turn before, though the port has nothing to send.
     closed_until: u64,
 }
 
@@ -87,15 +87,15 @@ impl Hosts {
             };
             hosted.place_mut().in_turn = false;
             self.attend(engine, fabric, ledger, id, hosted, LinkFree);
-            let port = self.interfaces.ports[interface as usize];
-            if !fabric.is_up(port) {
-                // A link that is cut loses packets at once, but sending them takes time.
-                self.turns.lines[interface as usize].closed_until = engine.now + fabric.packet_time(port);
-            }
-            if let Some(other) = self.turns.take_joined().filter(|&joined| joined != interface) {
+            let Some(joined) = self.turns.take_joined() else { continue };
+            let free = self.free_at(engine, fabric, joined);
+            if joined != interface {
                 // It left by another link than the one before.
-                let free = self.free_at(engine, fabric, other);
-                engine.wake(engine.entities.turn(other), Time(free));
+                engine.wake(engine.entities.turn(joined), Time(free));
+            } else if free <= engine.now {
+                // Its packet is lost already: the link is cut, or leads nowhere. Sending it takes time all the same.
+                let time = fabric.packet_time(self.interfaces.ports[interface as usize]);
+                self.turns.lines[interface as usize].closed_until = engine.now + time;
             }
         }
     }
