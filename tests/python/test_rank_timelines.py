@@ -232,3 +232,16 @@ def test_as_many_messages_at_once_as_there_are_have_threads_of_their_own(tmp_pat
     slices = [event for event in tracing.events(done) if event["ph"] == "X"]
     assert len(slices) == 2 * many
     assert len({event["tid"] for event in slices}) > many
+
+
+def test_times_that_are_none_are_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "x.goal").write_text(HIDDEN, encoding="utf-8")
+    (tmp_path / "s.toml").write_text(PAIR, encoding="utf-8")
+    done = anabranch.run(tmp_path / "s.toml", out=tmp_path / "r")
+    (file,) = (tmp_path / "r/runs").glob("*/operations.parquet")
+    rows = pl.read_parquet(file)
+    spoilt = rows.with_columns(pl.when(pl.col("rank") == 1).then(float("nan")).otherwise("start_ns").alias("start_ns"))
+    spoilt.write_parquet(file)
+    found = activities(anabranch.load(done.folder), done.ranks["run"][0])
+    assert found is not None
+    assert list(found.ranks) == [("workload0", 0)]

@@ -85,6 +85,10 @@ def activities(results: Tables, run: str, *, parts: int = 480, most: int = 32) -
     # What has not ended lasts until the run does.
     over = next((entry.simulated_ns for entry in results.manifest.runs if entry.run == run), None)
     rows = rows.with_columns(pl.col("end_ns").fill_null(max(over or 0.0, float(rows["start_ns"].max()))))  # type: ignore[arg-type]
+    # Results may come from elsewhere: a time that is none has no place on the axis.
+    rows = rows.filter(pl.col("start_ns").is_finite(), pl.col("end_ns").is_finite())
+    if rows.is_empty():
+        return None
     begin, end = float(rows["start_ns"].min()), float(rows["end_ns"].max())  # type: ignore[arg-type]
     if end <= begin:
         return None
